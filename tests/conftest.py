@@ -1,0 +1,73 @@
+"""What holds for every test: loopback only, no credentials from the machine, no proxy, repeatable hypothesis runs."""
+
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("costguard", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("costguard")
+
+_LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0", "::ffff:127.")
+_RESERVED = (".invalid", ".test", ".example", "example.com", "example.org")
+_FOREIGN = ("AWS_", "ALIBABA_CLOUD_", "ALIBABACLOUD_", "ALICLOUD_", "TENCENTCLOUD_", "SLACK_", "DINGTALK_")
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+class NetworkUsed(BaseException):
+    """A test tried to leave the machine. Not an Exception, so that no retry and no handler can swallow it."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_environment() -> Iterator[None]:
+    """Tests see neither the developer's cloud credentials nor a proxy, and SDKs do not ask a metadata service."""
+    kept = dict(os.environ)
+    for name in list(os.environ):
+        upper = name.upper()
+        if upper.startswith(_FOREIGN) or upper in _PROXIES or upper in {"COSTGUARD_SERVER", "COSTGUARD_TOKEN"}:
+            del os.environ[name]
+    os.environ.update(AWS_EC2_METADATA_DISABLED="true", AWS_CONFIG_FILE=os.devnull, NO_COLOR="1", COLUMNS="160")
+    os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
+    yield
+    os.environ.clear()
+    os.environ.update(kept)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loopback_only() -> Iterator[None]:
+    """Refuses connections and lookups that leave the machine. Reserved names fail like names that do not exist."""
+    connect, connect_ex, lookup = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def check(address: Any) -> None:
+        host = address[0] if isinstance(address, tuple) else None
+        if isinstance(host, bytes):
+            host = host.decode()
+        if host and not host.startswith(_LOOPBACK):
+            raise NetworkUsed(f"a test tried to reach {host}")
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        if self.type & socket.SOCK_STREAM:
+            check(address)
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        if self.type & socket.SOCK_STREAM:
+            check(address)
+        return connect_ex(self, address)
+
+    def guarded_lookup(host: Any, *rest: Any, **options: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name and name.rstrip(".").endswith(_RESERVED):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        if name and name != socket.gethostname():
+            check((name,))
+        return lookup(host, *rest, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", guarded_lookup)
+        yield
