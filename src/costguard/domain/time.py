@@ -1,0 +1,172 @@
+"""Time: aware UTC datetimes, durations with a unit, and the one grammar for times of the week.
+
+Nothing here reads a clock. A naive datetime is a bug and raises where it enters.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as clock_time
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_DURATION = re.compile(r"(?:\d+[smhdw])+")
+_PART = re.compile(r"(\d+)([smhdw])")
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+DayKind = Literal["workdays", "restdays", "daily"]
+
+
+def utc(value: datetime) -> datetime:
+    """The same instant in UTC. Raises ValueError for a naive datetime."""
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise ValueError(f"naive datetime {value.isoformat()}: a time needs its zone")
+    return value.astimezone(UTC)
+
+
+def parse_duration(text: str) -> timedelta:
+    """``45m``, ``8h``, ``7d``, ``1h30m``. Raises ValueError without a unit or for zero parts."""
+    if not _DURATION.fullmatch(text.strip()):
+        raise ValueError(f"not a duration: {text!r}; write a number and a unit, like 45m, 8h or 7d")
+    return timedelta(seconds=sum(int(n) * _UNITS[u] for n, u in _PART.findall(text)))
+
+
+def format_duration(span: timedelta) -> str:
+    """The inverse of :func:`parse_duration`, at most two units: ``2h30m``; negative becomes 0s."""
+    seconds = max(0, int(span.total_seconds()))
+    parts: list[str] = []
+    for unit in ("d", "h", "m", "s"):
+        count, seconds = divmod(seconds, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+        elif parts:
+            break
+    return "".join(parts[:2]) or "0s"
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Which local dates are off or worked against the weekday (public holidays, make-up days).
+
+    ``off`` and ``work`` hold local dates; ``years`` the years that the data covers. A date in a year
+    that is not covered falls back to the weekday.
+    """
+
+    off: frozenset[date] = frozenset()
+    work: frozenset[date] = frozenset()
+    years: frozenset[int] = frozenset()
+
+    def is_workday(self, day: date) -> bool:
+        if day in self.work:
+            return True
+        if day in self.off:
+            return False
+        return day.weekday() < 5
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """One line of the time grammar: ``{days, from, to, timezone?}``.
+
+    ``days`` is a day kind or a set of weekday numbers (Monday 0). ``start`` and ``end`` are local
+    wall-clock times; both None is the whole day; ``end`` ≤ ``start`` runs over midnight and belongs
+    to the day on which it began. Equal ends are refused at load.
+    """
+
+    days: DayKind | frozenset[int]
+    start: clock_time | None
+    end: clock_time | None
+    timezone: ZoneInfo
+
+    def on_day(self, day: date, calendar: Calendar) -> bool:
+        """Whether a range begins on this local date."""
+        if self.days == "daily":
+            return True
+        if self.days == "workdays":
+            return calendar.is_workday(day)
+        if self.days == "restdays":
+            return not calendar.is_workday(day)
+        return day.weekday() in self.days
+
+    def interval(self, day: date) -> tuple[datetime, datetime]:
+        """The UTC interval [start, end) of the range that begins on local date ``day``.
+
+        A wall-clock time that a DST change skips takes the first instant after the gap; one that
+        occurs twice takes the first occurrence.
+        """
+        if self.start is None and self.end is None:
+            return _at(day, clock_time(), self.timezone), _at(
+                day + timedelta(days=1), clock_time(), self.timezone
+            )
+        start = self.start or clock_time()
+        end = self.end or clock_time()
+        end_day = day if end > start else day + timedelta(days=1)
+        return _at(day, start, self.timezone), _at(end_day, end, self.timezone)
+
+    def covers(self, at: datetime, calendar: Calendar) -> bool:
+        """Whether the instant ``at`` (aware) lies in a range that began today or yesterday."""
+        local = at.astimezone(self.timezone).date()
+        for day in (local, local - timedelta(days=1)):
+            if self.on_day(day, calendar):
+                start, end = self.interval(day)
+                if start <= at < end:
+                    return True
+        return False
+
+
+def _at(day: date, wall: clock_time, zone: ZoneInfo) -> datetime:
+    aware = datetime.combine(day, wall, tzinfo=zone)
+    back = aware.astimezone(UTC).astimezone(zone)
+    if back.replace(tzinfo=None) != aware.replace(tzinfo=None):
+        # The wall-clock time does not exist (spring forward): PEP 495 reads it with the offset before
+        # the change, which lands after the gap by its own width; the gap's end is what people mean.
+        before = aware.replace(fold=0).utcoffset() or timedelta()
+        after = aware.replace(fold=1).utcoffset() or timedelta()
+        gap_end = back - abs(before - after)
+        candidate = gap_end.astimezone(UTC)
+        transition = _gap_end(candidate, back.astimezone(UTC), zone)
+        return transition
+    return aware.astimezone(UTC)
+
+
+def _gap_end(low: datetime, high: datetime, zone: ZoneInfo) -> datetime:
+    """The first instant (to the minute) in (low, high] whose offset is the one at ``high``."""
+    offset = high.astimezone(zone).utcoffset()
+    at = high
+    while at > low and (at - timedelta(minutes=1)).astimezone(zone).utcoffset() == offset:
+        at -= timedelta(minutes=1)
+    return at
+
+
+def next_opening(
+    ranges: tuple[TimeRange, ...], now: datetime, calendar: Calendar
+) -> datetime | None:
+    """When one of ``ranges`` is next open: ``now`` if open, else its next start within 30 days."""
+    if any(r.covers(now, calendar) for r in ranges):
+        return now
+    starts: list[datetime] = []
+    for r in ranges:
+        local = now.astimezone(r.timezone).date()
+        for offset in range(31):
+            day = local + timedelta(days=offset)
+            if r.on_day(day, calendar):
+                start, _ = r.interval(day)
+                if start > now:
+                    starts.append(start)
+                    break
+    return min(starts, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendars:
+    """Calendars by ISO 3166 country code; an unknown code is the plain weekday rule."""
+
+    by_country: Mapping[str, Calendar] = field(default_factory=dict)
+
+    def get(self, country: str | None) -> Calendar:
+        return self.by_country.get(country or "", _PLAIN)
+
+
+_PLAIN = Calendar()

@@ -1,0 +1,89 @@
+"""Usage: samples as a source gave them, and windows as the store aggregates them.
+
+Two sources are never mixed in one series; a mean over n cards is a different claim than a maximum
+of one card, so the statistic and the number of cards travel with every value.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from costguard.domain.resource import ResourceRef
+
+
+class Metric(StrEnum):
+    """What is measured, with its unit."""
+
+    GPU_UTIL = "gpu_util"  # percent 0–100
+    GPU_MEMORY = "gpu_memory"  # percent 0–100 of the card's memory in use
+    GPU_POWER = "gpu_power"  # percent 0–100 of the card's power limit
+    CPU_CORES = "cpu_cores"  # cores busy
+    NETWORK = "network"  # bytes per second, in + out
+    DISK = "disk"  # bytes per second, read + write
+    CONNECTIONS = "connections"  # requests or connections per second
+
+
+class Statistic(StrEnum):
+    MAX = "max"
+    MEAN = "mean"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Identity of one series of one resource. ``gpu_index`` None is the whole box.
+
+    ``statistic`` is what one sample says about its own period; ``cards`` how many cards one value
+    covers (1 for a per-card series).
+    """
+
+    ref: ResourceRef
+    metric: Metric
+    gpu_index: int | None
+    source: str
+    statistic: Statistic
+    cards: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSample:
+    """One value; ``at`` is the end of its period (aware UTC)."""
+
+    series: Series
+    at: datetime
+    value: float
+    period: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec:
+    """A window that a rule asks for: the last ``length`` before now − the metric's own delay."""
+
+    metric: Metric
+    length: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class UsageWindow:
+    """One series over one window [start, end).
+
+    ``samples`` of ``expected`` arrived; ``coverage`` = min(1, samples / expected), 0..1. ``last_at``
+    is the end of the newest sample's period. ``p95`` is the nearest-rank 95th percentile.
+    """
+
+    series: Series
+    start: datetime
+    end: datetime
+    period: timedelta
+    samples: int
+    expected: int
+    max: float
+    mean: float
+    p95: float
+    last: float
+    first_at: datetime
+    last_at: datetime
+
+    @property
+    def coverage(self) -> float:
+        return min(1.0, self.samples / self.expected) if self.expected else 0.0
