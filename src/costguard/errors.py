@@ -130,9 +130,7 @@ class Throttled(ProviderError):
 
     retryable = True
 
-    def __init__(
-        self, detail: str, *, after: timedelta = timedelta(seconds=5), **kwargs: str
-    ) -> None:
+    def __init__(self, detail: str, *, after: timedelta = timedelta(seconds=5), **kwargs: str) -> None:
         self.after = after
         super().__init__(detail, **kwargs)
 

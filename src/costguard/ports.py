@@ -209,9 +209,7 @@ class Tagging(Protocol):
 class Commands(Protocol):
     """Runs a command on an instance. ``timeout`` bounds the run itself; output is cut to 4 KiB."""
 
-    def run_command(
-        self, ref: ResourceRef, command: str, timeout: timedelta, token: str
-    ) -> str: ...
+    def run_command(self, ref: ResourceRef, command: str, timeout: timedelta, token: str) -> str: ...
     def command_result(self, ref: ResourceRef, run_id: str) -> CommandResult: ...
 
 

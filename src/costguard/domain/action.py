@@ -40,9 +40,7 @@ class ActionState(StrEnum):
         return self in IN_FLIGHT
 
 
-_TERMINAL = frozenset(
-    {ActionState.DONE, ActionState.FAILED, ActionState.CANCELLED, ActionState.SUPERSEDED}
-)
+_TERMINAL = frozenset({ActionState.DONE, ActionState.FAILED, ActionState.CANCELLED, ActionState.SUPERSEDED})
 IN_FLIGHT = frozenset(
     {
         ActionState.VALIDATING, ActionState.PREPARING, ActionState.REVALIDATING,

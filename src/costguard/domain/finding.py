@@ -10,9 +10,7 @@ from costguard.domain.money import Money
 from costguard.domain.resource import Resource, ResourceRef
 
 # What JSON can hold, plus Money, aware datetimes and timedeltas.
-EvidenceValue = (
-    str | int | float | bool | None | Money | datetime | timedelta | tuple["EvidenceValue", ...]
-)
+EvidenceValue = str | int | float | bool | None | Money | datetime | timedelta | tuple["EvidenceValue", ...]
 Evidence = Mapping[str, EvidenceValue]
 
 
@@ -40,7 +38,12 @@ class Subject:
     def of(cls, resource: Resource) -> "Subject":
         ref = resource.ref
         return cls(
-            SubjectType.RESOURCE, ref.id, ref.account, ref.provider, ref.region, ref.kind.value,
+            SubjectType.RESOURCE,
+            ref.id,
+            ref.account,
+            ref.provider,
+            ref.region,
+            ref.kind.value,
             resource.name,
         )
 

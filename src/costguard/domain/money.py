@@ -41,7 +41,7 @@ class Money:
 
         Raises ValueError for anything that is not a finite decimal number.
         """
-        if isinstance(amount, float) or isinstance(amount, bool):
+        if isinstance(amount, (float, bool)):
             raise TypeError("money is never a float; pass a decimal string")
         try:
             with localcontext() as ctx:

@@ -109,9 +109,7 @@ class Snapshot:
     now: datetime
     accounts: Mapping[str, AccountFacts] = field(default_factory=dict)
     resources: Mapping[ResourceRef, Resource] = field(default_factory=dict)
-    usage: Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]] = field(
-        default_factory=dict
-    )
+    usage: Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]] = field(default_factory=dict)
     sources: tuple[SourceStatus, ...] = ()
     heartbeats: Mapping[ResourceRef, datetime] = field(default_factory=dict)
     keeps: Mapping[ResourceRef, Keep] = field(default_factory=dict)

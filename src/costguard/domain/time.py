@@ -97,9 +97,7 @@ class TimeRange:
         occurs twice takes the first occurrence.
         """
         if self.start is None and self.end is None:
-            return _at(day, clock_time(), self.timezone), _at(
-                day + timedelta(days=1), clock_time(), self.timezone
-            )
+            return _at(day, clock_time(), self.timezone), _at(day + timedelta(days=1), clock_time(), self.timezone)
         start = self.start or clock_time()
         end = self.end or clock_time()
         end_day = day if end > start else day + timedelta(days=1)
@@ -140,9 +138,7 @@ def _gap_end(low: datetime, high: datetime, zone: ZoneInfo) -> datetime:
     return at
 
 
-def next_opening(
-    ranges: tuple[TimeRange, ...], now: datetime, calendar: Calendar
-) -> datetime | None:
+def next_opening(ranges: tuple[TimeRange, ...], now: datetime, calendar: Calendar) -> datetime | None:
     """When one of ``ranges`` is next open: ``now`` if open, else its next start within 30 days."""
     if any(r.covers(now, calendar) for r in ranges):
         return now
