@@ -1,0 +1,1 @@
+"""One module per generated page; each has `page(root) -> str`."""

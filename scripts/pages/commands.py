@@ -1,0 +1,50 @@
+"""docs/commands.md: every command with its arguments and options, from the Typer application."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+from costguard.cli.main import app
+
+from scripts.pages.markdown import code, table
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """`costguard a b` → its command, for every leaf that is not hidden. Typer carries a Click of its own: no types."""
+    yield from _leaves("costguard", typer.main.get_command(app))
+
+
+def page(root: Path) -> str:
+    """The page."""
+    parts = [
+        "# Commands",
+        "`-c FILE` names the configuration (default `costguard.yaml`). `--json` prints one document on stdout; logs go "
+        "to stderr. Exit codes are in [operations.md](operations.md#exit-codes).",
+    ]
+    for path, command in commands():
+        parts.append(f"## {path}")
+        parts.append((command.help or "").replace("\b", "").strip())
+        shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+        if shown:
+            parts.append(table(["argument or option", "meaning"], [(_spelling(p), _help(p)) for p in shown]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield path, command
+        return
+    for name, inner in sorted(command.commands.items()):
+        if not inner.hidden:
+            yield from _leaves(f"{path} {name}", inner)
+
+
+def _spelling(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return code((parameter.metavar or parameter.name).upper())
+    return ", ".join(code(option) for option in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _help(parameter: Any) -> str:
+    return getattr(parameter, "help", None) or ""
