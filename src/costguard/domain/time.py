@@ -115,26 +115,14 @@ class TimeRange:
 
 
 def _at(day: date, wall: clock_time, zone: ZoneInfo) -> datetime:
-    aware = datetime.combine(day, wall, tzinfo=zone)
-    back = aware.astimezone(UTC).astimezone(zone)
-    if back.replace(tzinfo=None) != aware.replace(tzinfo=None):
-        # The wall-clock time does not exist (spring forward): PEP 495 reads it with the offset before
-        # the change, which lands after the gap by its own width; the gap's end is what people mean.
-        before = aware.replace(fold=0).utcoffset() or timedelta()
-        after = aware.replace(fold=1).utcoffset() or timedelta()
-        gap_end = back - abs(before - after)
-        candidate = gap_end.astimezone(UTC)
-        transition = _gap_end(candidate, back.astimezone(UTC), zone)
-        return transition
-    return aware.astimezone(UTC)
-
-
-def _gap_end(low: datetime, high: datetime, zone: ZoneInfo) -> datetime:
-    """The first instant (to the minute) in (low, high] whose offset is the one at ``high``."""
-    offset = high.astimezone(zone).utcoffset()
-    at = high
-    while at > low and (at - timedelta(minutes=1)).astimezone(zone).utcoffset() == offset:
-        at -= timedelta(minutes=1)
+    at = datetime.combine(day, wall, tzinfo=zone).astimezone(UTC)
+    local = at.astimezone(zone)
+    if local.time() != wall or local.date() != day:
+        # The clock skips this time (spring forward). PEP 495 lands as far behind the gap as the time
+        # lies inside it; people mean the first instant after the gap.
+        offset = local.utcoffset()
+        while (at - timedelta(minutes=1)).astimezone(zone).utcoffset() == offset:
+            at -= timedelta(minutes=1)
     return at
 
 
