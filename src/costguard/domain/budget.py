@@ -1,11 +1,11 @@
-"""Spend facts: what has been spent in a period, as budgets and reports read it."""
+"""Spend facts: how long what was in which state, and what that cost, as budgets and reports read it."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from costguard.domain.money import Money
-from costguard.domain.resource import ResourceRef
+from costguard.domain.resource import ChargeType, ResourceRef, State
 
 
 class Basis(StrEnum):
@@ -29,5 +29,24 @@ class Spend:
     end: datetime
     money: Money
     estimated: bool
+    owner: str | None = None
+    team: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A stretch [started, ended) in which one resource stayed in one state at one price.
+
+    ``ended`` None is still open. ``per_hour`` is what it is billed per hour in that state (None: the
+    price is unknown, which is not 0). ``assumed``: part of it was not observed (polling had a gap).
+    """
+
+    ref: ResourceRef
+    state: State
+    charge_type: ChargeType
+    started: datetime
+    ended: datetime | None
+    per_hour: Money | None
+    assumed: bool = False
     owner: str | None = None
     team: str | None = None
