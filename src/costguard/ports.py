@@ -240,7 +240,8 @@ class Message:
 
     ``body`` is markup of the channel's own kind; ``payload`` the native structure where the platform
     has one (Slack blocks). ``fallback`` is a short plain text sent when the platform refuses the body.
-    ``idem_key`` goes along where the platform has such a key.
+    ``idem_key`` goes along where the platform has such a key. ``mentions`` are the platform's own handles.
+    ``plain``: the body is plain text and is sent without any markup.
     """
 
     title: str
@@ -249,16 +250,20 @@ class Message:
     idem_key: str
     payload: Mapping[str, object] = field(default_factory=dict)
     mentions: tuple[str, ...] = ()
+    plain: bool = False
 
 
 class Channel(Protocol):
     """One configured place that notices go to. Raises only DeliveryError.
 
-    ``max_per_minute`` paces it; ``render_format`` picks the renderer: slack | dingtalk | plain …
+    ``max_per_minute`` paces it; ``render_format`` picks the renderer: slack | dingtalk | plain …;
+    ``idempotent``: the platform drops a second message with the same ``idem_key``.
     """
 
     name: str
     kind: str
     max_per_minute: int
+    render_format: str
+    idempotent: bool
 
     def send(self, message: Message) -> Receipt: ...

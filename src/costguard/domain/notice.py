@@ -48,6 +48,7 @@ class SendReason(StrEnum):
     NEWER = "newer"
     NO_CHANNEL = "no_channel"
     DIGESTED = "digested"
+    NOT_TOLD = "not_told"
 
 
 @dataclass(frozen=True, slots=True)
