@@ -1,3 +1,4 @@
+import itertools
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -42,7 +43,7 @@ def test_a_cut_anywhere_moves_at_most_a_nano_per_piece(
 def test_rows_never_cross_a_local_midnight(low: datetime, zone: ZoneInfo) -> None:
     rows = list(spend([interval(low, low + timedelta(days=3))], START, END, zone))
     assert rows[0].start == low
-    for row, following in zip(rows, rows[1:], strict=False):
+    for row, following in itertools.pairwise(rows):
         assert row.end == following.start == midnight_after(row.start, zone)
 
 
