@@ -1,0 +1,63 @@
+"""Currencies: amounts meet in the reporting currency only through a dated rate that is shown."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from costguard.domain.money import Money, total
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum in the reporting currency, and what could not join it for want of a rate.
+
+    ``rates`` holds the rates that were used: currency → (units of the reporting currency, since).
+    """
+
+    money: Money
+    apart: tuple[Money, ...]
+    rates: Mapping[str, tuple[Decimal, datetime]]
+
+
+class Rates:
+    """Dated exchange rates into one reporting currency.
+
+    ``table`` maps a currency to (from, units of the reporting currency per unit) pairs.
+    """
+
+    def __init__(self, currency: str, table: Mapping[str, Iterable[tuple[datetime, str]]]) -> None:
+        self.currency = currency
+        self._table = {
+            code: sorted((since, Decimal(rate)) for since, rate in entries) for code, entries in table.items()
+        }
+
+    def rate(self, currency: str, at: datetime) -> tuple[Decimal, datetime] | None:
+        """The rate that holds at ``at`` and since when; None without one."""
+        if currency == self.currency:
+            return Decimal(1), datetime.min.replace(tzinfo=UTC)
+        entries = self._table.get(currency, [])
+        index = bisect_right(entries, at, key=lambda entry: entry[0])
+        return (entries[index - 1][1], entries[index - 1][0]) if index else None
+
+    def convert(self, money: Money, at: datetime) -> Money | None:
+        """In the reporting currency (half-even to nanos); None without a rate."""
+        found = self.rate(money.currency, at)
+        return None if found is None else Money(money.times(found[0]).nanos, self.currency)
+
+    def total(self, amounts: Iterable[Money], at: datetime) -> Total:
+        """The sum of everything that has a rate at ``at``; the rest stays apart, per currency."""
+        sums: list[Money] = []
+        apart: list[Money] = []
+        used: dict[str, tuple[Decimal, datetime]] = {}
+        for subtotal in total(amounts):
+            converted = self.convert(subtotal, at)
+            if converted is None:
+                apart.append(subtotal)
+                continue
+            sums.append(converted)
+            if subtotal.currency != self.currency and (found := self.rate(subtotal.currency, at)):
+                used[subtotal.currency] = found
+        money = next(iter(total(sums)), Money.zero(self.currency))
+        return Total(money, tuple(apart), used)
