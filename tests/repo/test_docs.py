@@ -1,0 +1,70 @@
+"""The generated pages are fresh, and everything that a person can name is explained."""
+
+import re
+
+import pytest
+
+from scripts import docs
+from scripts.pages import cases, commands, models, providers
+from tests.repo.checkout import ROOT, python
+
+
+@pytest.mark.parametrize("name", docs.PAGES)
+def test_the_page_is_fresh(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text("utf-8") == docs.render(name), "run `make docs`"
+
+
+def test_every_setting_has_its_sentence() -> None:
+    from costguard.config.settings import Settings
+
+    silent = [
+        f"{model.__name__}.{field}"
+        for model in (Settings, *models.nested(Settings))
+        for field, text in models.field_docs(model).items()
+        if not text and field != "kind"
+    ]
+    assert silent == []
+
+
+def test_every_rule_is_explained_in_both_languages_with_an_example() -> None:
+    from costguard.rules.registry import RULES
+
+    text = (ROOT / "docs/policies.md").read_text("utf-8")
+    for name, rule in RULES.items():
+        assert f"## {name}\n" in text
+        assert rule.summary.en.strip()
+        assert re.search(r"[\u4e00-\u9fff]", rule.summary.zh), name
+        assert f"rule: {name}" in rule.example
+        silent = [field for field, words in models.field_docs(rule.when).items() if not words]
+        assert silent == [], name
+
+
+def test_every_capability_has_a_line() -> None:
+    text = (ROOT / "docs/providers.md").read_text("utf-8")
+    for manifest in providers.manifests(ROOT):
+        missing = [name for name in manifest["capabilities"] if f"| `{name}` |" not in text]
+        assert missing == [], manifest["id"]
+
+
+def test_every_command_says_what_it_does() -> None:
+    silent = []
+    for path, command in commands.commands():
+        if not (command.help or "").strip():
+            silent.append(path)
+        silent += [
+            f"{path} {parameter.name}"
+            for parameter in command.params
+            if parameter.param_type_name == "option" and not (getattr(parameter, "help", None) or "").strip()
+        ]
+    assert silent == []
+
+
+def test_every_test_that_claims_a_case_claims_one_that_exists() -> None:
+    known, strays = cases.situations(ROOT), []
+    for path in python("tests"):
+        for line in (ROOT / path).read_text("utf-8").splitlines():
+            first = re.match(r'\s*"""((?:[A-M]\d\d[,: /]+)+)', line)
+            strays += [
+                f"{path}: {case}" for case in re.findall(r"[A-M]\d\d", first[1] if first else "") if case not in known
+            ]
+    assert strays == []
