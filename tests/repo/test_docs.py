@@ -63,8 +63,6 @@ def test_every_test_that_claims_a_case_claims_one_that_exists() -> None:
     known, strays = cases.situations(ROOT), []
     for path in python("tests"):
         for line in (ROOT / path).read_text("utf-8").splitlines():
-            first = re.match(r'\s*"""((?:[A-M]\d\d[,: /]+)+)', line)
-            strays += [
-                f"{path}: {case}" for case in re.findall(r"[A-M]\d\d", first[1] if first else "") if case not in known
-            ]
+            if first := re.match(r'\s*"""((?:[A-M]\d\d[,: /]+)+)', line):
+                strays += [f"{path}: {case}" for case in re.findall(r"[A-M]\d\d", first[1]) if case not in known]
     assert strays == []

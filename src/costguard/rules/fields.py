@@ -202,7 +202,10 @@ ClockText = Annotated[
 class Strict(BaseModel):
     """Base of everything a person writes: unknown keys are errors, values are frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
+    # Built at first use: importing every rule and setting must stay cheap for commands that need a few of them.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, arbitrary_types_allowed=True, populate_by_name=True, defer_build=True
+    )
 
 
 _DAY_RANGE = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)-(mon|tue|wed|thu|fri|sat|sun)")
@@ -216,10 +219,10 @@ class TimeGrammar(Strict):
     ``to`` ≤ ``from`` runs over midnight and belongs to the day on which it began.
     """
 
-    days: DaySpec = "daily"
-    start: ClockText | None = Field(None, alias="from")
-    end: ClockText | None = Field(None, alias="to")
-    timezone: Zone | None = None
+    days: DaySpec = Field("daily", description="workdays, restdays (holidays and make-up days count), daily, mon-fri, [sat]")
+    start: ClockText | None = Field(None, alias="from", description="when it begins; midnight when left out")
+    end: ClockText | None = Field(None, alias="to", description="when it ends; midnight when left out")
+    timezone: Zone | None = Field(None, description="IANA zone; the configuration's when left out")
 
     @model_validator(mode="after")
     def _sensible(self) -> "TimeGrammar":

@@ -26,27 +26,27 @@ Charges = Annotated[tuple[Literal["on_demand", "spot", "prepaid", "reserved", "o
 class GpuMatch(Strict):
     """``min`` and ``max`` count cards (fractions count as they are); ``models`` are globs."""
 
-    min: float | None = Field(None, ge=0)
-    max: float | None = Field(None, ge=0)
-    models: Texts | None = None
+    min: float | None = Field(None, ge=0, description="at least so many cards")
+    max: float | None = Field(None, ge=0, description="at most so many cards")
+    models: Texts | None = Field(None, description="globs on the card's model, like *A100*")
 
 
 class Match(Strict):
     """Keys AND, lists OR. ``*`` globs in accounts, names, skus and gpu models. ``all`` is written
     ``match: all``. An unknown or missing value never matches a positive test."""
 
-    accounts: Texts | None = None
-    providers: Texts | None = None
-    regions: Texts | None = None
-    kinds: Kinds | None = None
-    names: Texts | None = None
-    skus: Texts | None = None
-    owners: Texts | None = None
-    teams: Texts | None = None
-    charge: Charges | None = None
-    gpus: GpuMatch | None = None
-    tags: dict[str, Texts] | None = None
-    negated: "Match | None" = Field(None, alias="not")
+    accounts: Texts | None = Field(None, description="names of accounts; globs")
+    providers: Texts | None = Field(None, description="aliyun, tencent, aws, …")
+    regions: Texts | None = Field(None, description="the provider's region ids")
+    kinds: Kinds | None = Field(None, description="vm, notebook, job, endpoint, disk, address, …")
+    names: Texts | None = Field(None, description="names of resources; globs")
+    skus: Texts | None = Field(None, description="the provider's instance types; globs")
+    owners: Texts | None = Field(None, description="names of owners")
+    teams: Texts | None = Field(None, description="names of teams")
+    charge: Charges | None = Field(None, description="how it is paid for")
+    gpus: GpuMatch | None = Field(None, description="how many cards of which model")
+    tags: dict[str, Texts] | None = Field(None, description="tag to values; every tag must have one of its values")
+    negated: "Match | None" = Field(None, alias="not", description="what must not match; undecidable is no match")
 
     @model_validator(mode="before")
     @classmethod
@@ -59,26 +59,26 @@ class Match(Strict):
 class Hook(Strict):
     """Runs before the stop. Exit 0 saved · 75 busy: cancel and restart the clock · else failed."""
 
-    on: Literal["instance", "daemon", "webhook"]
-    run: str = Field(min_length=1)
-    timeout: Duration
-    on_failure: Literal["hold", "stop"] = "hold"
+    on: Literal["instance", "daemon", "webhook"] = Field(description="where it runs")
+    run: str = Field(min_length=1, description="the command, or the webhook's address")
+    timeout: Duration = Field(description="how long it may take; longer is a failure")
+    on_failure: Literal["hold", "stop"] = Field("hold", description="what a failure does to the stop")
 
 
 class Rung(Strict):
     """One step of a ladder. ``after`` counts from the confirmed delivery of the first warning; ``at``
     names the budget step that the rung answers; without ``at`` it answers every step."""
 
-    do: Response
-    after: Duration | None = None
-    at: Percent | None = None
-    to: Texts | None = None
-    hook: Hook | None = None
-    approve: bool = False
-    unwarned: bool = False
-    key: str | None = None
-    value: str | None = None
-    delay: Duration | None = Field(None, alias="in")
+    do: Response = Field(description="warn announces a later stop; notify promises nothing; the others act")
+    after: Duration | None = Field(None, description="how long after the first warning was delivered")
+    at: Percent | None = Field(None, description="the budget step that it answers; every step when left out")
+    to: Texts | None = Field(None, description="owner, or channels; notify.default when left out")
+    hook: Hook | None = Field(None, description="runs before the action, for checkpoints")
+    approve: bool = Field(False, description="wait for an admin or the owner")
+    unwarned: bool = Field(False, description="may act without a warning at least 10 minutes before")
+    key: str | None = Field(None, description="the tag to set (do: tag)")
+    value: str | None = Field(None, description="the tag's value (do: tag)")
+    delay: Duration | None = Field(None, alias="in", description="when the timer fires (do: set_release_time)")
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
@@ -96,9 +96,9 @@ class Rung(Strict):
 class Limits(Strict):
     """Blast radius of one policy. ``share`` of the running resources matched, per account, at least 1."""
 
-    per_hour: int | None = Field(None, ge=1)
-    share: Percent | None = None
-    only_during: tuple[TimeGrammar, ...] | None = None
+    per_hour: int | None = Field(None, ge=1, description="actions in any 60 minutes, failed and running ones counted")
+    share: Percent | None = Field(None, description="of the running resources matched, per account, at least one")
+    only_during: tuple[TimeGrammar, ...] | None = Field(None, description="outside these times actions wait")
 
 
 class When(Strict):
@@ -108,21 +108,21 @@ class When(Strict):
 class StopWhen(When):
     """Base for rules that may stop although the box works: what to do then (both hold by default)."""
 
-    when_busy: Literal["hold", "stop"] = "hold"
-    when_unknown: Literal["hold", "stop"] = "hold"
+    when_busy: Literal["hold", "stop"] = Field("hold", description="what happens to the stop while the box works")
+    when_unknown: Literal["hold", "stop"] = Field("hold", description="… while nobody can tell whether it works")
 
 
 class Policy(Strict):
     """A policy. ``match`` None means everything, and is only legal for policies that cannot stop."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
-    description: str = ""
-    rule: str
-    mode: Literal["dry_run", "enforce"] = "enforce"
-    match: Match | Literal["all"] | None = None
-    when: When
-    respond: tuple[Rung, ...] = Field(min_length=1)
-    limits: Limits = Limits()
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", description="unique over all files")
+    description: str = Field("", description="for people; changes nothing")
+    rule: str = Field(description="the rule kind")
+    mode: Literal["dry_run", "enforce"] = Field("enforce", description="the lowest of global, account and policy acts")
+    match: Match | Literal["all"] | None = Field(None, description="which resources; needed to stop or release")
+    when: When = Field(description="the rule's own keys")
+    respond: tuple[Rung, ...] = Field(min_length=1, description="the ladder's rungs, ascending")
+    limits: Limits = Field(Limits(), description="its blast radius; the global limits hold besides")
 
     @property
     def content_hash(self) -> str:
