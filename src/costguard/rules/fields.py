@@ -219,7 +219,7 @@ class TimeGrammar(Strict):
     ``to`` ≤ ``from`` runs over midnight and belongs to the day on which it began.
     """
 
-    days: DaySpec = Field("daily", description="workdays, restdays (holidays and make-up days count), daily, mon-fri, [sat]")
+    days: DaySpec = Field("daily", description="workdays, restdays (by the calendar), daily, mon-fri, [sat]")
     start: ClockText | None = Field(None, alias="from", description="when it begins; midnight when left out")
     end: ClockText | None = Field(None, alias="to", description="when it ends; midnight when left out")
     timezone: Zone | None = Field(None, description="IANA zone; the configuration's when left out")
