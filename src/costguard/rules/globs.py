@@ -1,0 +1,31 @@
+"""Globs and folded keys: how texts that people write are compared. ``*`` is the only wildcard."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+
+def glob(patterns: Iterable[str], *, fold: bool = False) -> re.Pattern[str]:
+    """One compiled pattern that matches a text which any of the globs matches as a whole.
+
+    ``fold`` ignores case: for fences, which err to protect. No patterns match nothing.
+    """
+    parts = ["".join(".*" if c == "*" else re.escape(c) for c in p) for p in patterns]
+    return re.compile(rf"(?:{'|'.join(parts)})\Z" if parts else r"(?!)", re.DOTALL | (re.IGNORECASE if fold else 0))
+
+
+def folded(text: str) -> str:
+    """A reserved tag key or value in one spelling: no case, no spaces, ``-`` ``:`` ``.`` as ``_``.
+
+    Clouds differ in what a tag may hold (some allow only lower case, some no colon), and people differ
+    in how they write it.
+    """
+    return re.sub(r"[\s]+", "", text).casefold().replace("-", "_").replace(":", "_").replace(".", "_")
+
+
+def folded_tag(tags: Mapping[str, str], key: str) -> tuple[str, str] | None:
+    """The first tag, by its written key, whose folded key is ``key`` folded: (written key, value)."""
+    wanted = folded(key)
+    for written in sorted(tags):
+        if folded(written) == wanted:
+            return written, tags[written]
+    return None

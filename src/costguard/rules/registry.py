@@ -1,0 +1,69 @@
+"""The registry: every rule kind by name, and the policy models derived from them.
+
+To add a rule: write its file, add its line to ``_KINDS``. Nothing else knows the list.
+"""
+
+from functools import cache, reduce
+from operator import or_
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, create_model
+
+from costguard.rules.idle import IDLE
+from costguard.rules.kind import RuleKind
+from costguard.rules.lifetime import LIFETIME
+from costguard.rules.policy import Policy
+from costguard.rules.untagged import UNTAGGED
+
+_KINDS: tuple[RuleKind[Any], ...] = (
+    IDLE,
+    LIFETIME,
+    UNTAGGED,
+)
+
+RULES = MappingProxyType({kind.name: kind for kind in _KINDS})
+
+
+def _model(kind: RuleKind[Any]) -> type[Policy]:
+    """Policy with this rule's ``when``; ``when`` may be left out if the rule has a default for every key."""
+    required = any(field.is_required() for field in kind.when.model_fields.values())
+    try:
+        default = ... if required else kind.when()
+    except ValueError:  # every key has a default, but one of several must be chosen
+        default = ...
+    name = "".join(part.capitalize() for part in kind.name.split("_"))
+    fields: dict[str, Any] = {
+        "rule": (Literal[kind.name], Field(description=kind.summary.en)),
+        "when": (kind.when, Field(default, description=kind.title.en)),
+    }
+    model: type[Policy] = create_model(f"{name}Policy", __base__=Policy, __doc__=kind.summary.en, **fields)
+    return model
+
+
+POLICY_MODELS = MappingProxyType({kind.name: _model(kind) for kind in _KINDS})
+
+if TYPE_CHECKING:
+    AnyPolicy = Policy
+else:
+    AnyPolicy = Annotated[reduce(or_, POLICY_MODELS.values()), Field(discriminator="rule")]
+
+
+@cache
+def _adapter() -> TypeAdapter[Policy]:
+    return TypeAdapter(AnyPolicy)
+
+
+def parse_policy(data: object) -> Policy:
+    """One policy from plain data (a dict as YAML gives it). Raises pydantic's ValidationError."""
+    return _adapter().validate_python(data)
+
+
+def policy_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of one policy, discriminated on ``rule``."""
+    return _adapter().json_schema(by_alias=True)
+
+
+def kind_of(policy: Policy) -> RuleKind[Any]:
+    """The rule kind behind a policy."""
+    return RULES[policy.rule]

@@ -1,0 +1,185 @@
+"""Windows: what usage windows prove about a metric, and what they do not.
+
+Three answers: BUSY (some sample reached the threshold), QUIET (proven below it for the whole window) and
+UNKNOWN. A source is judged on its own and sources are never mixed into one series; any source that
+saw work wins. Nothing arriving is UNKNOWN, never zero.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from costguard.domain.resource import ResourceRef
+from costguard.domain.snapshot import Snapshot
+from costguard.domain.usage import Statistic, UsageWindow, WindowSpec
+
+
+class Proof(StrEnum):
+    BUSY = "busy"
+    QUIET = "quiet"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What all windows of one metric say. ``reason`` is a stable code for BUSY and UNKNOWN.
+
+    For a metric of cards: of ``cards`` at least ``busy`` were seen at work and at least ``quiet`` are proven
+    quiet; the rest is unknown. ``windows`` are those of the source that the answer rests on.
+    """
+
+    proof: Proof
+    reason: str
+    windows: tuple[UsageWindow, ...] = ()
+    source: str = ""
+    cards: int = 0
+    busy: int = 0
+    quiet: int = 0
+
+    @property
+    def max(self) -> float | None:
+        return max((w.max for w in self.windows), default=None)
+
+    @property
+    def mean(self) -> float | None:
+        return sum(w.mean for w in self.windows) / len(self.windows) if self.windows else None
+
+    @property
+    def last_at(self) -> datetime | None:
+        return max((w.last_at for w in self.windows), default=None)
+
+
+def windows_of(snapshot: Snapshot, ref: ResourceRef, spec: WindowSpec) -> tuple[UsageWindow, ...]:
+    """The windows of every series of a spec; none is an empty tuple."""
+    by_spec = snapshot.usage.get(ref)
+    return by_spec.get(spec, ()) if by_spec is not None else ()
+
+
+def gap_of(window: UsageWindow, length: timedelta, coverage: float) -> str:
+    """Why a window cannot prove quiet: a stable code, empty when it can.
+
+    ``coverage`` is the percentage of the expected samples that must be there. The newest sample may be two
+    periods old at the end of the window, which already lies the metric's own delay in the past.
+    """
+    if window.samples <= 0:
+        return "no_samples"
+    if window.end - window.start < length:
+        return "short_window"
+    if window.end - window.last_at > 2 * window.period:
+        return "stale_samples"
+    if window.samples * 100 < coverage * window.expected or window.expected <= 0:
+        return "low_coverage"
+    return ""
+
+
+def _one(window: UsageWindow, threshold: float, length: timedelta, coverage: float) -> tuple[Proof, str]:
+    """One series against a threshold. A mean over n cards proves quiet only below threshold / n."""
+    series = window.series
+    if window.samples > 0 and window.max >= threshold:
+        return Proof.BUSY, "busy"
+    if gap := gap_of(window, length, coverage):
+        return Proof.UNKNOWN, gap
+    if series.cards > 1 and series.statistic is Statistic.MEAN and window.max >= threshold / series.cards:
+        return Proof.UNKNOWN, "mean_over_cards"
+    return Proof.QUIET, ""
+
+
+def read_box(windows: Sequence[UsageWindow], threshold: float, length: timedelta, coverage: float) -> Reading:
+    """A metric of the whole box (CPU, network, disk): every series of a source must be quiet."""
+    best: Reading | None = None
+    for source, group in _by_source(windows):
+        proof, reason = Proof.QUIET, ""
+        for window in group:
+            one, why = _one(window, threshold, length, coverage)
+            if one is Proof.BUSY:
+                return Reading(one, why, group, source)
+            if one is Proof.UNKNOWN:
+                proof, reason = one, reason or why
+        if best is None or (best.proof is Proof.UNKNOWN and proof is Proof.QUIET):
+            best = Reading(proof, reason, group, source)
+    return best or Reading(Proof.UNKNOWN, "no_samples")
+
+
+def read_cards(
+    windows: Sequence[UsageWindow], cards: int | None, threshold: float, length: timedelta, coverage: float
+) -> Reading:
+    """A metric of cards. ``cards`` is how many the box has; None (not known) never proves quiet.
+
+    Each card needs a series of its own in one source, or one series that covers all of them. Work that
+    any source saw counts, whatever the others say.
+    """
+    best: Reading | None = None
+    busiest: Reading | None = None
+    for source, group in _by_source(windows):
+        reading = _source_cards(source, group, cards, threshold, length, coverage)
+        if reading.busy and (busiest is None or reading.busy > busiest.busy):
+            busiest = reading
+        if best is None or (reading.quiet, reading.proof is Proof.QUIET) > (best.quiet, best.proof is Proof.QUIET):
+            best = reading
+    if best is None:
+        return Reading(Proof.UNKNOWN, "no_samples", cards=cards or 0)
+    if busiest is None:
+        return best
+    count = max(best.cards, busiest.cards)
+    return Reading(
+        Proof.BUSY, "busy", busiest.windows, busiest.source,
+        count, busiest.busy, min(best.quiet, count - busiest.busy),
+    )  # fmt: skip
+
+
+def _source_cards(
+    source: str,
+    group: tuple[UsageWindow, ...],
+    cards: int | None,
+    threshold: float,
+    length: timedelta,
+    coverage: float,
+) -> Reading:
+    """One source: its series per card, and its series that cover several cards at once."""
+    states: dict[int, Proof] = {}
+    reason = ""
+    covers_all = box_busy = False
+    indexes = {w.series.gpu_index for w in group if w.series.gpu_index is not None}
+    count = max(cards or 1, len(indexes))
+    for window in group:
+        proof, why = _one(window, threshold, length, coverage)
+        index = window.series.gpu_index
+        if proof is Proof.UNKNOWN:
+            reason = reason or why
+        if index is not None:
+            states[index] = _stronger(states.get(index), proof)
+        elif proof is Proof.BUSY:
+            box_busy = True
+        elif proof is Proof.QUIET and window.series.cards >= count:
+            covers_all = True
+    busy = max(sum(p is Proof.BUSY for p in states.values()), box_busy)
+    quiet = count - busy if covers_all else min(sum(p is Proof.QUIET for p in states.values()), count - busy)
+    if busy:
+        return Reading(Proof.BUSY, "busy", group, source, count, busy, quiet)
+    if cards is None:
+        return Reading(Proof.UNKNOWN, "cards_unknown", group, source, count, 0, 0)
+    if quiet < count:
+        return Reading(Proof.UNKNOWN, reason or "card_without_samples", group, source, count, 0, quiet)
+    return Reading(Proof.QUIET, "", group, source, count, 0, quiet)
+
+
+def _stronger(known: Proof | None, new: Proof) -> Proof:
+    """Of two series of one card (a maximum and a mean): work seen by one counts, so does proof by one."""
+    for proof in (Proof.BUSY, Proof.QUIET):
+        if proof in (known, new):
+            return proof
+    return Proof.UNKNOWN
+
+
+def _by_source(windows: Sequence[UsageWindow]) -> list[tuple[str, tuple[UsageWindow, ...]]]:
+    """Grouped by source, in the order of the names, so that the order of arrival changes nothing."""
+    if not windows:
+        return []
+    first = windows[0].series.source
+    if all(w.series.source == first for w in windows):
+        return [(first, tuple(windows))]
+    groups: dict[str, list[UsageWindow]] = {}
+    for window in windows:
+        groups.setdefault(window.series.source, []).append(window)
+    return [(source, tuple(groups[source])) for source in sorted(groups)]
