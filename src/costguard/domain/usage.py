@@ -87,3 +87,15 @@ class UsageWindow:
     @property
     def coverage(self) -> float:
         return min(1.0, self.samples / self.expected) if self.expected else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageHour:
+    """One hour of one series, from ``hour`` (its start, aware UTC): what remains when the samples are gone."""
+
+    series: Series
+    hour: datetime
+    samples: int
+    max: float
+    min: float
+    mean: float

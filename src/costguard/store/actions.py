@@ -1,0 +1,106 @@
+"""Ladders: inserted once, then only ever changed by whoever read their latest version."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, select, update
+from sqlalchemy.exc import IntegrityError
+
+from costguard.domain.action import IN_FLIGHT, Action, ActionState
+from costguard.domain.resource import ResourceRef
+from costguard.errors import StaleWrite
+from costguard.store.rows import Rows
+from costguard.store.sql import insert as insert_into
+from costguard.store.tables import action as table
+
+_ROWS = Rows(Action)
+_OPEN = [state for state in ActionState if not state.terminal]
+
+
+def insert(conn: Connection, action: Action) -> Action:
+    """Stores a new ladder. Raises StaleWrite when its fingerprint has an open one, or its slot is taken."""
+    statement = insert_into(conn, table).values(**_row(action)).on_conflict_do_nothing()
+    if conn.execute(statement).rowcount != 1:
+        raise StaleWrite(f"{action.subject.key} already has an open ladder of {action.policy}")
+    return action
+
+
+def save(conn: Connection, action: Action) -> Action:
+    """Writes ``action`` over the version that it was read at, and returns it with the next version.
+
+    Raises StaleWrite when somebody changed the row since, or when the resource's one in-flight slot is taken.
+    """
+    row = _row(replace(action, version=action.version + 1))
+    statement = update(table).where(table.c.id == action.id, table.c.version == action.version).values(**row)
+    try:
+        # The savepoint keeps the transaction usable on Postgres when the slot is taken.
+        with conn.begin_nested():
+            changed = conn.execute(statement).rowcount
+    except IntegrityError as error:
+        raise StaleWrite(f"{action.subject.key} already has an action in flight") from error
+    if changed != 1:
+        raise StaleWrite(f"action {action.id} changed since version {action.version}")
+    return replace(action, version=action.version + 1)
+
+
+def get(conn: Connection, action_id: str) -> Action | None:
+    """One ladder by its id."""
+    row = conn.execute(select(table).where(table.c.id == action_id)).first()
+    return None if row is None else _ROWS.load(row)
+
+
+def open_actions(conn: Connection) -> tuple[Action, ...]:
+    """Every ladder that is not terminal (dry run's RECORDED ones included), oldest first."""
+    return _all(conn, select(table).where(table.c.state.in_(_OPEN)).order_by(table.c.created_at, table.c.id))
+
+
+def in_flight(conn: Connection) -> tuple[Action, ...]:
+    """The ladders that hold their resource's slot, oldest first."""
+    states = sorted(IN_FLIGHT)
+    return _all(conn, select(table).where(table.c.state.in_(states)).order_by(table.c.created_at, table.c.id))
+
+
+def list_actions(
+    conn: Connection,
+    *,
+    states: Collection[ActionState] = (),
+    policy: str | None = None,
+    account: str | None = None,
+    ref: ResourceRef | None = None,
+    dry_run: bool | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int | None = None,
+) -> tuple[Action, ...]:
+    """Ladders, newest first. ``since`` ≤ updated_at < ``until``; an empty filter is no filter."""
+    query = select(table).order_by(table.c.updated_at.desc(), table.c.id)
+    if states:
+        query = query.where(table.c.state.in_(list(states)))
+    if policy is not None:
+        query = query.where(table.c.policy == policy)
+    if account is not None:
+        query = query.where(table.c.subject_account == account)
+    if ref is not None:
+        query = query.where(table.c.subject_key == str(ref))
+    if dry_run is not None:
+        query = query.where(table.c.dry_run.is_(dry_run))
+    if since is not None:
+        query = query.where(table.c.updated_at >= since)
+    if until is not None:
+        query = query.where(table.c.updated_at < until)
+    return _all(conn, query.limit(limit))
+
+
+def executed_since(conn: Connection, at: datetime) -> tuple[Action, ...]:
+    """Ladders whose call was made at ``at`` or later, whatever became of it: what a limit per hour counts."""
+    return _all(conn, select(table).where(table.c.executed_at >= at).order_by(table.c.executed_at))
+
+
+def _row(action: Action) -> dict[str, object]:
+    return _ROWS.row(action) | {"fingerprint": action.fingerprint}
+
+
+def _all(conn: Connection, query: Select[*tuple[Any, ...]]) -> tuple[Action, ...]:
+    return tuple(_ROWS.load(row) for row in conn.execute(query))

@@ -1,0 +1,49 @@
+"""The little SQL that is spelled differently: `INSERT … ON CONFLICT`, and lists of values as one parameter."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+from typing import cast as typed_as
+
+from sqlalchemy import BigInteger, Connection, FromClause, Table, cast, column, func, literal, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+T = TypeVar("T")
+CHUNK = 500
+
+
+def insert(conn: Connection, table: Table[Any]) -> postgresql.Insert:
+    """An insert with ``on_conflict_do_update`` and ``on_conflict_do_nothing``; both engines take the same words."""
+    if conn.dialect.name == "sqlite":
+        return typed_as(postgresql.Insert, sqlite.insert(table))
+    return postgresql.insert(table)
+
+
+def upsert(conn: Connection, table: Table[Any], rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+    """Inserts rows, or sets every other given column of the row that has the same ``keys``."""
+    if not rows:
+        return
+    statement = insert(conn, table)
+    change = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    conn.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=change), list(rows))
+
+
+def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """Lists of at most ``size``: a statement takes a bounded number of parameters."""
+    source = iter(items)
+    while chunk := list(islice(source, size)):
+        yield chunk
+
+
+def numbers(conn: Connection, rows: Iterable[tuple[int, ...]], names: Sequence[str]) -> FromClause:
+    """Rows of integers as something to select from, sent as one JSON parameter however many they are."""
+    document = json.dumps([dict(zip(names, row, strict=True)) for row in rows], separators=(",", ":"))
+    columns = [column(name, BigInteger) for name in names]
+    if conn.dialect.name == "sqlite":
+        each = func.json_each(document).table_valued("value", name="item")
+        picked = [func.json_extract(each.c.value, f"$.{name}").label(name) for name in names]
+        # Materialised, or SQLite parses the document again for every row of the other side.
+        return select(*picked).cte("numbers").prefix_with("MATERIALIZED")
+    typed = func.json_to_recordset(cast(literal(document), postgresql.JSON)).table_valued(*columns, name="numbers")
+    return typed.render_derived(name="numbers", with_types=True)

@@ -1,0 +1,342 @@
+"""Usage: samples in, windows out. Aggregation happens in SQL; only one row per series and window comes back.
+
+Two sources, two statistics or two numbers of cards are two series and are never mixed (cases A12, A16).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Float,
+    Select,
+    String,
+    Table,
+    and_,
+    delete,
+    exists,
+    func,
+    select,
+    type_coerce,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from costguard.domain.resource import ResourceRef
+from costguard.domain.usage import Metric, Series, UsageHour, UsageSample, UsageWindow, WindowSpec
+from costguard.store import kv
+from costguard.store.sql import insert, numbers, upsert
+from costguard.store.tables import series as series_table
+from costguard.store.tables import usage as table
+from costguard.store.tables import usage_hour
+from costguard.store.tables.usage import WHOLE_BOX
+from costguard.store.types import from_micros, to_micros
+
+_HOUR = 3_600_000_000
+_ROLLED = "usage.rolled_up_until"
+# A provider may deliver or correct a sample this late; those hours are rolled up again.
+_LATE = timedelta(hours=6)
+_IN_LIST = 500
+
+DelayOf = Callable[[str, Metric], timedelta]
+PeriodOf = Callable[[str, Metric], timedelta]
+
+
+class NearestRank95:
+    """SQLite aggregate: the 95th percentile by nearest rank, a value that was measured. NULL for no rows."""
+
+    def __init__(self) -> None:
+        self._values: list[float] = []
+        self.step = self._values.append
+
+    def finalize(self) -> float | None:
+        self._values.sort()
+        count = len(self._values)
+        return self._values[(95 * count + 99) // 100 - 1] if count else None
+
+
+class _P95(FunctionElement[float]):
+    """``p95(column)``: an ordered-set aggregate on Postgres, :class:`NearestRank95` on SQLite."""
+
+    type = Float()
+    name = "p95"
+    inherit_cache = True
+
+
+@compiles(_P95, "sqlite")
+def _p95_sqlite(element: _P95, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"nearest_rank_95({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(_P95, "postgresql")
+def _p95_postgres(element: _P95, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"percentile_disc(0.95) WITHIN GROUP (ORDER BY {compiler.process(element.clauses, **kw)})"
+
+
+def append(conn: Connection, samples: Iterable[UsageSample]) -> int:
+    """Stores samples and returns how many were given.
+
+    A sample is one series at one time: the same one again changes nothing, a corrected value replaces the old one.
+    """
+    by_series: dict[Series, list[UsageSample]] = defaultdict(list)
+    for sample in samples:
+        by_series[sample.series].append(sample)
+    ids = _ids(conn, by_series)
+    rows = {
+        (ids[series], sample.at): {
+            "series_id": ids[series], "at": sample.at, "value": sample.value, "period": sample.period,
+        }
+        for series, batch in by_series.items()
+        for sample in batch
+    }  # fmt: skip
+    upsert(conn, table, list(rows.values()), ["series_id", "at"])
+    return len(rows)
+
+
+def windows(
+    conn: Connection,
+    specs: Collection[WindowSpec],
+    now: datetime,
+    delay_of: DelayOf,
+    period_of: PeriodOf,
+    refs: Collection[ResourceRef],
+    started_at: Mapping[ResourceRef, datetime | None],
+) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
+    """The windows (now − delay − length, now − delay] of every series of ``refs``, one query per spec.
+
+    ``delay_of(account, metric)`` is how late a source tells; samples at or before ``started_at`` never count.
+    ``expected`` is the length over the series' own period, which is that of its newest sample in the window; a source
+    that tells none (0) has ``period_of(account, metric)``. A series without a sample has no window.
+    """
+    found: dict[ResourceRef, dict[WindowSpec, tuple[UsageWindow, ...]]] = {}
+    by_metric: dict[Metric, list[WindowSpec]] = defaultdict(list)
+    for spec in specs:
+        by_metric[spec.metric].append(spec)
+    for metric, wanted in by_metric.items():
+        known = _series_of(conn, metric, refs)
+        for spec in wanted:
+            collected: dict[ResourceRef, list[UsageWindow]] = defaultdict(list)
+            for window in _windows(conn, spec, now, delay_of, period_of, known, started_at):
+                collected[window.series.ref].append(window)
+            for ref, batch in collected.items():
+                found.setdefault(ref, {})[spec] = tuple(batch)
+    return found
+
+
+def series(
+    conn: Connection, ref: ResourceRef, metric: Metric, since: datetime, until: datetime
+) -> tuple[UsageSample, ...]:
+    """The raw samples of one resource with ``since`` ≤ at ≤ ``until``, series by series, in time order."""
+    known = _series_of(conn, metric, [ref])
+    query = (
+        select(table)
+        .where(table.c.series_id.in_(known), table.c.at >= since, table.c.at <= until)
+        .order_by(table.c.series_id, table.c.at)
+    )
+    return tuple(UsageSample(known[row.series_id], row.at, row.value, row.period) for row in conn.execute(query))
+
+
+def hours(
+    conn: Connection, ref: ResourceRef, metric: Metric, since: datetime, until: datetime
+) -> tuple[UsageHour, ...]:
+    """The rolled-up hours of one resource that begin in [since, until), series by series, in time order."""
+    known = _series_of(conn, metric, [ref])
+    query = (
+        select(usage_hour)
+        .where(usage_hour.c.series_id.in_(known), usage_hour.c.hour >= since, usage_hour.c.hour < until)
+        .order_by(usage_hour.c.series_id, usage_hour.c.hour)
+    )
+    return tuple(
+        UsageHour(known[row.series_id], row.hour, row.samples, row.max, row.min, row.mean)
+        for row in conn.execute(query)
+    )
+
+
+def newest(conn: Connection, account: str) -> Mapping[tuple[ResourceRef, Metric], datetime]:
+    """When the newest sample of each resource and metric of an account ends: where the next poll goes on.
+
+    Of several series of one metric (cards) the one that is furthest behind counts.
+    """
+    last = select(func.max(table.c.at)).where(table.c.series_id == series_table.c.id).scalar_subquery()
+    query = select(series_table.c.ref, series_table.c.metric, last.label("last")).where(
+        series_table.c.account == account
+    )
+    found: dict[tuple[ResourceRef, Metric], datetime] = {}
+    for ref, metric, at in conn.execute(query):
+        if at is not None:
+            key = (ref, metric)
+            found[key] = min(found.get(key, at), at)
+    return found
+
+
+def roll_up(conn: Connection, now: datetime) -> int:
+    """Aggregates the hours that have ended, those of late samples again; returns how many hours were written."""
+    mark = kv.get(conn, _ROLLED)
+    first = to_micros(datetime.fromisoformat(mark["until"]) - _LATE) if mark else None
+    last = to_micros(now) // _HOUR * _HOUR
+    # A sample covers the time before it: the one at 10:00:00 belongs to the hour that began at 9.
+    hour = ((_micros() - 1) // _HOUR * _HOUR).label("hour")
+    # Joined from the series' side, so that each series is one range of the clustered key and not a scan of all.
+    spread = (
+        select(
+            table.c.series_id,
+            hour,
+            func.count(),
+            func.max(table.c.value),
+            func.min(table.c.value),
+            func.avg(table.c.value),
+        )
+        .select_from(series_table.join(table, table.c.series_id == series_table.c.id))
+        .where(_micros() <= last)
+        .group_by(table.c.series_id, hour)
+    )
+    if first is not None:
+        spread = spread.where(_micros() > first // _HOUR * _HOUR)
+    statement = insert(conn, usage_hour).from_select(["series_id", "hour", "samples", "max", "min", "mean"], spread)
+    change = {name: statement.excluded[name] for name in ("samples", "max", "min", "mean")}
+    written = conn.execute(statement.on_conflict_do_update(index_elements=["series_id", "hour"], set_=change)).rowcount
+    kv.put(conn, _ROLLED, {"until": from_micros(last).isoformat()}, now)
+    return written
+
+
+def prune(conn: Connection, before: datetime, max_series: int = 200) -> int:
+    """Deletes the raw samples before ``before`` of up to ``max_series`` series; call it until it returns 0.
+
+    Small bites, because every deletion holds the write lock.
+    """
+    return _prune(conn, table, table.c.at, before, max_series)
+
+
+def prune_hours(conn: Connection, before: datetime, max_series: int = 200) -> int:
+    """The same for rolled-up hours."""
+    return _prune(conn, usage_hour, usage_hour.c.hour, before, max_series)
+
+
+def _windows(
+    conn: Connection,
+    spec: WindowSpec,
+    now: datetime,
+    delay_of: DelayOf,
+    period_of: PeriodOf,
+    known: Mapping[int, Series],
+    started_at: Mapping[ResourceRef, datetime | None],
+) -> Iterable[UsageWindow]:
+    if not known:
+        return
+    ends = {account: now - delay_of(account, spec.metric) for account in {one.ref.account for one in known.values()}}
+    bounds = []
+    for series_id, one in known.items():
+        end = ends[one.ref.account]
+        start = end - spec.length
+        begun = started_at.get(one.ref)
+        bounds.append((series_id, to_micros(max(start, begun) if begun else start), to_micros(end)))
+    for row in conn.execute(_aggregate(conn, bounds)):
+        one = known[row.i]
+        end = ends[one.ref.account]
+        period = row.period or period_of(one.ref.account, spec.metric)
+        yield UsageWindow(
+            series=one,
+            start=end - spec.length,
+            end=end,
+            period=period,
+            samples=row.samples,
+            expected=max(1, spec.length // period),
+            max=row.max,
+            mean=row.mean,
+            p95=row.p95,
+            last=row.last,
+            first_at=from_micros(row.first_at),
+            last_at=from_micros(row.last_at),
+        )
+
+
+def _aggregate(conn: Connection, bounds: Sequence[tuple[int, ...]]) -> Select[*tuple[Any, ...]]:
+    """One row per (series, from, until] in ``bounds`` that has samples: aggregates, and its newest sample."""
+    asked = numbers(conn, bounds, ("i", "lo", "hi"))
+    at = _micros()
+    inside = and_(table.c.series_id == asked.c.i, at > asked.c.lo, at <= asked.c.hi)
+    found = (
+        select(
+            asked.c.i,
+            func.count().label("samples"),
+            func.max(table.c.value).label("max"),
+            func.avg(table.c.value).label("mean"),
+            _P95(table.c.value).label("p95"),
+            func.min(at).label("first_at"),
+            func.max(at).label("last_at"),
+        )
+        .select_from(asked.join(table, inside))
+        .group_by(asked.c.i)
+        .cte("found")
+    )
+    newest = table.alias("newest")
+    is_newest = and_(newest.c.series_id == found.c.i, type_coerce(newest.c.at, BigInteger) == found.c.last_at)
+    return select(found, newest.c.value.label("last"), newest.c.period).select_from(found.join(newest, is_newest))
+
+
+def _ids(conn: Connection, wanted: Collection[Series]) -> dict[Series, int]:
+    """The numbers of series; new ones are given one."""
+    found: dict[Series, int] = {}
+    missing = set(wanted)
+    for _ in range(2):
+        by_metric: dict[Metric, set[ResourceRef]] = defaultdict(set)
+        for one in missing:
+            by_metric[one.metric].add(one.ref)
+        for metric, refs in by_metric.items():
+            for series_id, one in _series_of(conn, metric, refs).items():
+                if one in missing:
+                    found[one] = series_id
+        missing -= found.keys()
+        if not missing:
+            break
+        rows = [
+            {
+                "ref": one.ref, "account": one.ref.account, "metric": one.metric, "source": one.source,
+                "gpu_index": WHOLE_BOX if one.gpu_index is None else one.gpu_index,
+                "statistic": one.statistic, "cards": one.cards,
+            }
+            for one in missing
+        ]  # fmt: skip
+        conn.execute(insert(conn, series_table).on_conflict_do_nothing(), rows)
+    return found
+
+
+def _series_of(conn: Connection, metric: Metric, refs: Collection[ResourceRef]) -> dict[int, Series]:
+    """The series that the resources have of a metric, by number, in a stable order."""
+    names = {str(ref): ref for ref in refs}
+    columns = series_table.c
+    query = select(
+        columns.id,
+        type_coerce(columns.ref, String),
+        columns.gpu_index,
+        columns.source,
+        columns.statistic,
+        columns.cards,
+    ).where(columns.metric == metric)
+    if len(names) <= _IN_LIST:
+        query = query.where(columns.ref.in_(list(names.values())))
+    else:
+        query = query.where(columns.account.in_({ref.account for ref in names.values()}))
+    return {
+        series_id: Series(names[ref], metric, None if gpu_index == WHOLE_BOX else gpu_index, source, statistic, cards)
+        for series_id, ref, gpu_index, source, statistic, cards in conn.execute(query.order_by(columns.id))
+        if ref in names
+    }
+
+
+def _prune(conn: Connection, where: Table[Any], at: ColumnElement[datetime], before: datetime, max_series: int) -> int:
+    old = exists().where(where.c.series_id == series_table.c.id, at < before)
+    ids = conn.execute(select(series_table.c.id).where(old).limit(max_series)).scalars().all()
+    return sum(
+        conn.execute(delete(where).where(where.c.series_id == series_id, at < before)).rowcount for series_id in ids
+    )
+
+
+def _micros() -> ColumnElement[int]:
+    """The time of a sample as the integer that it is."""
+    return type_coerce(table.c.at, BigInteger)
