@@ -1,0 +1,1 @@
+"""Strict local servers of the platforms, written from their published facts."""
