@@ -1,0 +1,203 @@
+"""EC2 instances into resources: pure. Every field may be missing; what is missing is unknown, never a guess."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from costguard.domain.money import Money
+from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
+from costguard.domain.time import utc
+from costguard_aws import effects
+from costguard_aws.instance_types import UNSEEN, InstanceType
+
+STATES = {
+    "pending": State.PENDING,
+    "running": State.RUNNING,
+    "stopping": State.STOPPING,
+    "stopped": State.STOPPED,
+    "shutting-down": State.DELETING,
+    "terminated": State.GONE,
+}
+
+# InstanceLifecycle; absent is on-demand, and a word that is not here is ChargeType.UNKNOWN: don't act.
+LIFECYCLES = {
+    None: ChargeType.ON_DEMAND,
+    "spot": ChargeType.SPOT,
+    "scheduled": ChargeType.RESERVED,
+    "capacity-block": ChargeType.RESERVED,
+}
+
+# Tag keys that the service behind the box sets on each member; a stopped member is replaced or breaks its cluster.
+# The order is the order of preference for the group's name.
+GROUP_TAGS = (
+    "aws:autoscaling:groupName",
+    "eks:cluster-name",
+    "aws:eks:cluster-name",
+    "alpha.eksctl.io/cluster-name",
+    "karpenter.sh/nodepool",
+    "AmazonECSManaged",
+    "AWSBatchServiceTag",
+    "aws:batch:compute-environment",
+    "parallelcluster:cluster-name",
+    "aws:elasticmapreduce:job-flow-id",
+    "elasticbeanstalk:environment-name",
+    "aws:ec2:fleet-id",
+    "aws:ec2spot:fleet-request-id",
+)
+_KUBERNETES = "kubernetes.io/cluster/"
+
+# "User initiated (2026-11-30 08:15:00 GMT)": the only time of the last transition that EC2 gives.
+_STAMP = re.compile(r"\((\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) (?:GMT|UTC)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class SpotRequest:
+    """What DescribeSpotInstanceRequests says of the request behind an instance."""
+
+    id: str
+    type: str | None
+    state: str | None
+    max_price: Money | None
+    interruption: str | None
+
+
+def read_spot_request(item: Mapping[str, Any], currency: str) -> SpotRequest:
+    """One element of DescribeSpotInstanceRequests."""
+    return SpotRequest(
+        item.get("SpotInstanceRequestId") or "",
+        item.get("Type"),
+        item.get("State"),
+        _price(item.get("SpotPrice"), currency),
+        item.get("InstanceInterruptionBehavior"),
+    )
+
+
+def read_instance(
+    item: Mapping[str, Any],
+    ref: ResourceRef,
+    kind: InstanceType | None,
+    spot: SpotRequest | None,
+    observed_at: datetime,
+) -> Resource:
+    """One instance as a resource. Times are aware UTC; `kind` None is a type that AWS did not describe."""
+    kind = kind or UNSEEN
+    tags = read_tags(item)
+    raw_state = str((item.get("State") or {}).get("Name") or "")
+    state = STATES.get(raw_state, State.UNKNOWN)
+    operator = item.get("Operator") or {}
+    resource = Resource(
+        ref=ref,
+        name=tags.get("Name", ""),
+        state=state,
+        raw_state=raw_state,
+        observed_at=observed_at,
+        charge_type=LIFECYCLES.get(item.get("InstanceLifecycle"), ChargeType.UNKNOWN),
+        sku=item.get("InstanceType"),
+        gpus=kind.gpus,
+        vcpus=_vcpus(item) or kind.vcpus,
+        memory_mib=kind.memory_mib,
+        created_at=created_at(item),
+        started_at=_utc(item.get("LaunchTime")),
+        stopped_at=transition_at(item) if state in (State.STOPPED, State.STOPPING) else None,
+        spot_cap=spot.max_price if spot else None,
+        tags=tags,
+        group=group_of(tags),
+        protected=f"managed by {operator.get('Principal') or 'an AWS service'}" if operator.get("Managed") else None,
+        creator=tags.get("aws:createdBy"),
+        attributes=_attributes(item, kind, spot),
+    )
+    return replace(resource, stop_effect=effects.stop_effect(resource))
+
+
+def read_tags(item: Mapping[str, Any]) -> dict[str, str]:
+    """`Tags` as a mapping. EC2 tells them with the resource, so an absent list is an empty one."""
+    return {tag["Key"]: tag.get("Value") or "" for tag in item.get("Tags") or () if tag.get("Key")}
+
+
+def group_of(tags: Mapping[str, str]) -> str | None:
+    """`KEY=VALUE` of the tag that makes it a member of a scaling group, fleet or cluster."""
+    for key in GROUP_TAGS:
+        if key in tags:
+            return f"{key}={tags[key]}" if tags[key] else key
+    for key in tags:
+        if key.startswith(_KUBERNETES):
+            return key
+    return None
+
+
+def created_at(item: Mapping[str, Any]) -> datetime | None:
+    """First launch: when the primary network interface was attached. LaunchTime restarts at every start.
+
+    The primary interface (device 0, card 0) can be neither detached nor replaced: its attachment is as old as the box.
+    """
+    times = []
+    for interface in item.get("NetworkInterfaces") or ():
+        attachment = interface.get("Attachment") or {}
+        if attachment.get("DeviceIndex") == 0 and not attachment.get("NetworkCardIndex"):
+            times.append(_utc(attachment.get("AttachTime")))
+    return min((at for at in times if at is not None), default=None)
+
+
+def transition_at(item: Mapping[str, Any]) -> datetime | None:
+    """The UTC stamp in StateTransitionReason."""
+    stamp = _STAMP.search(str(item.get("StateTransitionReason") or ""))
+    return datetime.strptime(stamp[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC) if stamp else None
+
+
+def _vcpus(item: Mapping[str, Any]) -> int | None:
+    options = item.get("CpuOptions") or {}
+    cores, threads = options.get("CoreCount"), options.get("ThreadsPerCore")
+    return int(cores) * int(threads) if cores and threads else None
+
+
+def _attributes(item: Mapping[str, Any], kind: InstanceType, spot: SpotRequest | None) -> dict[str, str]:
+    placement = item.get("Placement") or {}
+    facts: dict[str, Any] = {
+        "zone": placement.get("AvailabilityZone"),
+        "image": item.get("ImageId"),
+        "platform": item.get("PlatformDetails"),
+        "instance_profile": (item.get("IamInstanceProfile") or {}).get("Arn"),
+        "state_reason": (item.get("StateReason") or {}).get("Code"),
+        effects.LIFECYCLE: item.get("InstanceLifecycle"),
+        effects.ROOT_DEVICE: item.get("RootDeviceType"),
+        effects.TENANCY: placement.get("Tenancy"),
+        effects.CAPACITY_RESERVATION: item.get("CapacityBlockId") or item.get("CapacityReservationId"),
+        effects.PUBLIC_IP: _public_ip(item),
+    }
+    if kind.local_disk:
+        facts[effects.LOCAL_DISK] = "yes"
+    if (item.get("HibernationOptions") or {}).get("Configured"):
+        facts[effects.HIBERNATION] = "configured"
+    if spot:
+        facts["spot_request"] = spot.id
+        facts["spot_interruption"] = spot.interruption
+        facts[effects.SPOT_TYPE] = spot.type
+        facts[effects.SPOT_STATE] = spot.state
+    return {key: str(value) for key, value in facts.items() if value}
+
+
+def _public_ip(item: Mapping[str, Any]) -> str | None:
+    """`elastic` stays and bills while the box is off, `ephemeral` (owner `amazon`) is lost at a stop."""
+    owners = [(i.get("Association") or {}).get("IpOwnerId") for i in item.get("NetworkInterfaces") or ()]
+    if any(owner and owner != "amazon" for owner in owners):
+        return "elastic"
+    return "ephemeral" if "amazon" in owners or item.get("PublicIpAddress") else None
+
+
+def _utc(value: datetime | None) -> datetime | None:
+    return utc(value) if value is not None else None
+
+
+def _price(text: str | None, currency: str) -> Money | None:
+    """A decimal string; zero and nonsense are unknown."""
+    try:
+        price = Money.of(text or "", currency)
+    except ValueError:
+        return None
+    return price if price.nanos > 0 else None
+
+
+def vm_ref(account: str, region: str, id: str) -> ResourceRef:
+    return ResourceRef("aws", account, region, Kind.VM, id)
