@@ -1,0 +1,236 @@
+"""Usage: metric samples, drawn minute by minute from the machine's segments, in each cloud's own resolution.
+
+Alibaba-like and rack give each card's maximum, AWS-like too; Tencent-like gives one mean over a machine's cards. A
+machine that was not running for a whole minute has no sample for it, and neither has one whose agent is silent.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from costguard.domain.resource import Kind, Resource, ResourceRef, State
+from costguard.domain.usage import Metric, Series, Statistic, UsageSample
+from costguard.errors import AuthFailed, PermissionDenied, ProviderError
+from costguard.ports import UsageBatch
+from costguard_simulated.client import Client
+from costguard_simulated.fleet import Machine
+from costguard_simulated.inventory import gpu_cards
+from costguard_simulated.modes import IDLE_POWER, Mode, Range
+from costguard_simulated.scenario import Personality
+from costguard_simulated.workload import Segment, seed_of, segments
+
+BATCH = 50
+_MINUTE = timedelta(minutes=1)
+_COARSE = 5  # minutes of a period once the samples are older than _FINE
+_FINE = timedelta(days=15)
+_RUNNING = frozenset({State.RUNNING})
+_GPU = (Metric.GPU_UTIL, Metric.GPU_MEMORY, Metric.GPU_POWER)
+# What the host itself tells; the others come from the agent.
+_HOST = (Metric.CPU_CORES, Metric.NETWORK, Metric.DISK)
+_SOURCE: dict[Personality, tuple[str, str]] = {
+    "alibaba": ("cloudmonitor-agent", "cloudmonitor"),
+    "tencent": ("monitor-agent", "monitor"),
+    "aws": ("cwagent", "cloudwatch"),
+    "rack": ("dcgm", "node"),
+}
+_DELAY: dict[Personality, timedelta] = {
+    "alibaba": timedelta(seconds=60),
+    "tencent": timedelta(seconds=90),
+    "aws": timedelta(seconds=120),
+    "rack": timedelta(seconds=30),
+}
+_ZERO: Range = (0.0, 0.0)
+
+
+class UsageReader:
+    """Reads samples in batches of 50 machines of one region, each a call for each metric."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._personality = client.cloud.personality
+        self._zone = ZoneInfo(client.world.scenario.timezone)
+
+    def usage(
+        self, resources: Sequence[Resource], metrics: frozenset[Metric], since: datetime, until: datetime
+    ) -> UsageBatch:
+        """Samples with since ≤ at ≤ until that have arrived by now. A refusal for want of rights or credentials is
+        raised; any other failure leaves its machines in ``failed``."""
+        samples: list[UsageSample] = []
+        failed: dict[ResourceRef, ProviderError] = {}
+        calls = 0
+        now = self._client.now()
+        until = min(until, now - _DELAY[self._personality])
+        period = _MINUTE if now - since <= _FINE else _COARSE * _MINUTE
+        grid = _Grid(since, until, period)
+        for region in sorted({resource.ref.region for resource in resources}):
+            here = [resource for resource in resources if resource.ref.region == region]
+            for first in range(0, len(here), BATCH):
+                batch = here[first : first + BATCH]
+                calls += len(metrics)
+                try:
+                    arrived = self._client.read("usage", region)
+                except (AuthFailed, PermissionDenied):
+                    raise
+                except ProviderError as failure:
+                    failed |= {resource.ref: failure for resource in batch}
+                    continue
+                for resource in batch if arrived else ():
+                    machine = self._client.world.machine(self._client.cloud_name, resource.ref.id)
+                    if machine is None:
+                        continue
+                    try:
+                        self._client.read("usage", region, machine=machine)
+                    except ProviderError as failure:
+                        failed[resource.ref] = failure
+                        continue
+                    self._machine(machine, resource.ref, metrics, grid, samples)
+        return UsageBatch(tuple(samples), failed, calls, calls)
+
+    def _machine(
+        self, machine: Machine, ref: ResourceRef, metrics: frozenset[Metric], grid: "_Grid", out: list[UsageSample]
+    ) -> None:
+        given = self._client.world.readings(machine.id)
+        if given is not None:
+            for (metric, index), points in given.items():
+                if metric in metrics:
+                    source = _SOURCE[self._personality][0 if metric in _GPU else 1]
+                    series = Series(ref, metric, index, source, Statistic.MAX if metric in _GPU else Statistic.MEAN)
+                    out += [
+                        UsageSample(series, at, value, _MINUTE)
+                        for at, value in sorted(points)
+                        if grid.since <= at <= grid.until
+                    ]
+            return
+        if machine.spec.silent or not grid.steps:
+            return
+        timeline = self._client.world.timeline(machine)
+        first, last = grid.first, grid.last
+        running = timeline.spans(_RUNNING, grid.time(first) - grid.period, grid.time(last))
+        if not running:
+            return
+        parts = list(segments(timeline.plan, machine.seed, self._zone, first - grid.step, last))
+        rows: list[tuple[int, Segment]] = []
+        position = 0
+        for start, end in running:
+            for at in range(max(first, grid.ceil(start) + grid.step), min(last, grid.floor(end)) + 1, grid.step):
+                while position < len(parts) and parts[position].end < at:
+                    position += 1
+                if position < len(parts):
+                    rows.append((at, parts[position]))
+        for metric in metrics:
+            if metric in _GPU:
+                self._gpu(machine, ref, metric, rows, grid, out)
+            elif metric in _HOST or (metric is Metric.CONNECTIONS and machine.kind is Kind.ENDPOINT):
+                self._host(machine, ref, metric, rows, grid, out)
+
+    def _gpu(
+        self, machine: Machine, ref: ResourceRef, metric: Metric, rows: list[tuple[int, Segment]], grid: "_Grid",
+        out: list[UsageSample],
+    ) -> None:  # fmt: skip
+        cards = gpu_cards(machine)
+        if not cards:
+            return
+        if machine.agent_until is not None:
+            stop = int(machine.agent_until.timestamp()) // 60
+            rows = [row for row in rows if row[0] <= stop]
+        source = _SOURCE[self._personality][0]
+        mean = self._personality == "tencent"
+        noises = [_noise(seed_of(machine.seed, metric, card)) for card in range(cards)]
+        if mean:
+            whole = Series(ref, metric, None, source, Statistic.MEAN, cards)
+            for at, segment in rows:
+                values = [_card(metric, segment, card, at, noises[card](at), mean=True) for card in range(cards)]
+                out.append(UsageSample(whole, grid.time(at), round(sum(values) / cards, 2), grid.period))
+            return
+        for card in range(cards):
+            series = Series(ref, metric, card, source, Statistic.MAX)
+            noise = noises[card]
+            for at, segment in rows:
+                value = round(_card(metric, segment, card, at, noise(at), mean=False), 1)
+                out.append(UsageSample(series, grid.time(at), value, grid.period))
+
+    def _host(
+        self, machine: Machine, ref: ResourceRef, metric: Metric, rows: list[tuple[int, Segment]], grid: "_Grid",
+        out: list[UsageSample],
+    ) -> None:  # fmt: skip
+        series = Series(ref, metric, None, _SOURCE[self._personality][1], Statistic.MEAN)
+        noise = _noise(seed_of(machine.seed, metric))
+        for at, segment in rows:
+            mode, share = segment.mode, noise(at)
+            if metric is Metric.CPU_CORES:
+                low = mode.cores[0] + mode.core_share[0] * machine.sku.vcpus
+                high = mode.cores[1] + mode.core_share[1] * machine.sku.vcpus
+                value = min(low + (high - low) * share, float(machine.sku.vcpus))
+            else:
+                low, high = {
+                    Metric.NETWORK: mode.network, Metric.DISK: mode.disk, Metric.CONNECTIONS: mode.connections,
+                }[metric]  # fmt: skip
+                value = low + (high - low) * share
+            out.append(UsageSample(series, grid.time(at), round(value, 2), grid.period))
+
+
+class _Grid:
+    """The ends of periods in [since, until], in minutes from the epoch; times are made once and shared."""
+
+    def __init__(self, since: datetime, until: datetime, period: timedelta) -> None:
+        self.since, self.until, self.period = since, until, period
+        self.step = int(period / _MINUTE)
+        self.first, self.last = self.ceil(since), self.floor(until)
+        self.steps = max(0, (self.last - self.first) // self.step + 1)
+        self._times: dict[int, datetime] = {}
+
+    def ceil(self, at: datetime) -> int:
+        return -(-_micros(at) // (60_000_000 * self.step)) * self.step
+
+    def floor(self, at: datetime) -> int:
+        return _micros(at) // (60_000_000 * self.step) * self.step
+
+    def time(self, minute: int) -> datetime:
+        found = self._times.get(minute)
+        if found is None:
+            found = self._times[minute] = datetime.fromtimestamp(minute * 60, UTC)
+        return found
+
+
+def _micros(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def _card(metric: Metric, segment: Segment, card: int, minute: int, noise: float, *, mean: bool) -> float:
+    mode = segment.mode
+    works = segment.cards is None or card < segment.cards
+    if works and mode.burst_every:
+        works = minute % mode.burst_every == segment.start % mode.burst_every
+    match metric:
+        case Metric.GPU_UTIL:
+            low, high = _util(mode, segment.level, mean=mean) if works else _ZERO
+        case Metric.GPU_MEMORY:
+            low, high = mode.memory if segment.cards is None or card < segment.cards else _ZERO
+        case _:
+            low, high = _power(mode, segment.level) if works else IDLE_POWER
+    return low + (high - low) * noise
+
+
+def _util(mode: Mode, level: float | None, *, mean: bool) -> Range:
+    if level is None:
+        return mode.gpu_mean if mean else mode.gpu_max
+    return (max(0.0, level - 2), min(100.0, level + 2)) if mean else (level, min(100.0, level + 8))
+
+
+def _power(mode: Mode, level: float | None) -> Range:
+    """A card that works at a level draws that share of what its mode adds to idling."""
+    if level is None:
+        return mode.power
+    low, high = ((full - IDLE_POWER[0]) * level / 100 + IDLE_POWER[0] for full in mode.power)
+    return low, high
+
+
+def _noise(salt: int) -> Callable[[int], float]:
+    """A hash of the minute, evenly spread over [0, 1): the same whenever and in whatever order it is asked for."""
+
+    def at(minute: int) -> float:
+        x = (minute * 0x9E3779B97F4A7C15 ^ salt) & 0xFFFFFFFFFFFFFFFF
+        x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+        return (x >> 33) / 0x80000000
+
+    return at
