@@ -45,7 +45,7 @@ class AccountSpec:
     account_id: str | None = None
     regions: tuple[str, ...] = ()
     endpoint: str | None = None
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)  # may hold a password
     currency: str | None = None
     billing_timezone: ZoneInfo | None = None
     owner: str | None = None

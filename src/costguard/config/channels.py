@@ -1,0 +1,194 @@
+"""``channels:`` of costguard.yaml: one model per kind of place that notices go to.
+
+All kinds of the contract are described here, so that their keys are checked and documented; which of them this version
+can send to is answered by :func:`unavailable`.
+"""
+
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from costguard.config.texts import Language, Name
+from costguard.rules.fields import Strict
+from costguard.rules.policy import Texts
+
+_NOT_YET = "not available in this version: a slack webhook (url) or a dingtalk robot (url, secret) can be used"
+
+
+def http_url(secret: SecretStr) -> SecretStr:
+    """An http or https address with a host. The message never shows it: webhook addresses are secrets."""
+    if not _is_http(secret.get_secret_value()):
+        raise ValueError("not an address: it starts with https:// (or http://) and a host")
+    return secret
+
+
+def _is_http(text: str) -> bool:
+    try:
+        parts = urlsplit(text.strip())
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not any(c.isspace() for c in text)
+
+
+def _filled(secret: SecretStr) -> SecretStr:
+    if not secret.get_secret_value().strip():
+        raise ValueError("is empty")
+    return secret
+
+
+Secret = Annotated[SecretStr, AfterValidator(_filled)]
+SecretUrl = Annotated[SecretStr, AfterValidator(http_url)]
+
+
+class ChannelBase(Strict):
+    """What every channel has."""
+
+    name: Name
+    """How policies, notify and other channels refer to it."""
+
+    language: Language | None = None
+    """The language of its messages; the configuration's language when left out."""
+
+    fallback: str | None = None
+    """The channel that takes over when this one is broken or a warning failed three times; none when left out."""
+
+    proxy: SecretUrl | None = None
+    """An HTTP proxy for this channel alone. Left out, the environment's HTTPS_PROXY and NO_PROXY hold."""
+
+    max_per_minute: int | None = Field(None, ge=1, le=600)
+    """How many messages a minute this channel gets. Left out, the platform's own limit with a margin: DingTalk locks a
+    robot for ten minutes after the twentieth message of a minute, so 18 there; 60 at Slack."""
+
+
+class SlackChannel(ChannelBase):
+    """Slack: an incoming webhook (``url``), or a bot (``token`` and ``channel``; ``app_token`` for buttons)."""
+
+    kind: Literal["slack"]
+
+    url: SecretUrl | None = None
+    """The incoming webhook's address; it is the secret. A webhook can only post: no buttons, no updates."""
+
+    token: Secret | None = None
+    """The bot's token (xoxb-…) with the right chat:write."""
+
+    channel: str | None = None
+    """The conversation's id (C…) that the bot posts to."""
+
+    app_token: Secret | None = None
+    """The app-level token (xapp-…) for Socket Mode: buttons and commands without a public URL."""
+
+    signing_secret: Secret | None = None
+    """Checks that a click that arrives over HTTP comes from Slack."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.url is None) == (self.token is None):
+            raise ValueError("slack needs either url (incoming webhook) or token and channel (bot)")
+        if self.token is not None and not self.channel:
+            raise ValueError("a slack bot needs channel, the id of the conversation (C…)")
+        return self
+
+
+class DingtalkChannel(ChannelBase):
+    """DingTalk: a group robot (``url``, ``secret``), or Stream mode (``client_id``, ``client_secret``)."""
+
+    kind: Literal["dingtalk"]
+
+    mode: Literal["robot", "stream"] = "robot"
+    """robot posts into one group; stream adds buttons and commands without a public URL."""
+
+    url: SecretUrl | None = None
+    """The robot's address with its access_token; it is a secret."""
+
+    secret: Secret | None = None
+    """The signing secret (SEC…) when the robot's security is 加签. Signed at the moment of sending."""
+
+    keyword: str | None = None
+    """A word put in front of every message when the robot's security is a keyword (自定义关键词)."""
+
+    client_id: Secret | None = None
+    """The internal application's client id (stream)."""
+
+    client_secret: Secret | None = None
+    """The internal application's client secret (stream)."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.mode == "robot":
+            if self.url is None:
+                raise ValueError("a dingtalk robot needs url, the address with access_token")
+            if "access_token=" not in self.url.get_secret_value():
+                raise ValueError("the robot's url must hold its access_token")
+        elif self.client_id is None or self.client_secret is None:
+            raise ValueError("dingtalk stream mode needs client_id and client_secret")
+        return self
+
+
+class FeishuChannel(ChannelBase):
+    """Feishu or Lark custom bot."""
+
+    kind: Literal["feishu"]
+
+    url: SecretUrl
+    """The bot's address; it is a secret."""
+
+    secret: Secret | None = None
+    """The signing secret when signature checking is on."""
+
+    keyword: str | None = None
+    """A word put in front of every message when the bot wants one."""
+
+
+class WecomChannel(ChannelBase):
+    """WeCom (企业微信) group robot."""
+
+    kind: Literal["wecom"]
+
+    url: SecretUrl
+    """The robot's address; the key inside is the secret."""
+
+
+class EmailChannel(ChannelBase):
+    """E-mail over SMTP with TLS."""
+
+    kind: Literal["email"]
+
+    smtp: Secret
+    """``smtps://user:password@host:465`` or ``smtp://user:password@host:587`` (STARTTLS)."""
+
+    to: Texts = Field(min_length=1)
+    """The addresses that get every message."""
+
+    sender: str | None = Field(None, alias="from")
+    """The From address; the SMTP user when left out."""
+
+
+class WebhookChannel(ChannelBase):
+    """A generic webhook, signed as Standard Webhooks say."""
+
+    kind: Literal["webhook"]
+
+    url: SecretUrl
+    """Where each notice is posted as JSON; redirects are not followed."""
+
+    secret: Secret | None = None
+    """The signing secret (``whsec_`` and base64)."""
+
+
+Channel = Annotated[
+    SlackChannel | DingtalkChannel | FeishuChannel | WecomChannel | EmailChannel | WebhookChannel,
+    Field(discriminator="kind"),
+]
+
+
+def unavailable(channel: ChannelBase) -> tuple[str, str] | None:
+    """The key that asks for what this version cannot send to, and a sentence; None when it can."""
+    match channel:
+        case SlackChannel(url=None):
+            return "token", f"the slack bot is {_NOT_YET}"
+        case DingtalkChannel(mode="stream"):
+            return "mode", f"dingtalk stream mode is {_NOT_YET}"
+        case FeishuChannel() | WecomChannel() | EmailChannel() | WebhookChannel():
+            return "kind", f"{channel.kind} is {_NOT_YET}"
+    return None

@@ -1,0 +1,242 @@
+"""Policy files: read, typed, and checked against everything else that is configured.
+
+A policy is checked here as far as that is possible without the network: its ladder, the names it uses, and whether the
+accounts it matches can do what it needs. What it decides is the engine's business.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from costguard.config import hints, ladders, problems, yaml
+from costguard.config.accounts import BoundAccount
+from costguard.config.references import OWNER, Names, element, expect, expect_provider
+from costguard.config.settings import Settings
+from costguard.config.yaml import Document, Loc
+from costguard.domain.decision import Response
+from costguard.domain.resource import Kind
+from costguard.errors import ConfigError
+from costguard.rules.globs import glob
+from costguard.rules.policy import Match, Policy
+from costguard.rules.registry import POLICY_MODELS, RULES
+
+_CAPABILITY_OF_KIND = {Kind.NOTEBOOK: "notebooks", Kind.JOB: "jobs", Kind.ENDPOINT: "endpoints"}
+_CAPABILITY_OF_RESPONSE = {
+    Response.STOP: "stop",
+    Response.RELEASE: "release",
+    Response.SET_RELEASE_TIME: "set_release_time",
+    Response.TAG: "tags",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A policy and where it stands."""
+
+    policy: Policy
+    document: Document
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Where checks put what they find."""
+
+    errors: list[ConfigError]
+    warnings: list[ConfigError]
+
+
+def files(entry: str, folder: Path) -> list[Path] | None:
+    """The policy files that one entry of ``policies:`` names; of a folder those directly inside. None: not there."""
+    path = folder / entry
+    if path.is_dir():
+        return sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml") and p.is_file())
+    return [path] if path.is_file() else None
+
+
+def read_file(path: Path, env: Mapping[str, str], found: Findings) -> list[Placed]:
+    """The policies of one file; mistakes are appended, and a policy with one is left out."""
+    document = yaml.read(path, env, found.errors)
+    if document is None:
+        return []
+    data = document.data
+    if data is None:
+        found.warnings.append(document.error((), "holds no policy"))
+        return []
+    if not isinstance(data, dict) or "policies" not in data:
+        hint = 'a file starts with "policies:" and a list' if isinstance(data, list) or "rule" in data else None
+        known = ("policies",)
+        if isinstance(data, dict) and hint is None:
+            hint = next((h for key in data if (h := hints.near(key, known))), None)
+        found.errors.append(document.error((), "a policy file needs the key policies", hint=hint))
+        return []
+    for key in data:
+        if key != "policies" and not key.startswith("x-"):
+            message = "unknown key; a policy file has only policies (and keys that start with x-, for anchors)"
+            found.errors.append(document.error((key,), message, key=True))
+    listed = data["policies"]
+    if not isinstance(listed, list):
+        found.errors.append(document.error(("policies",), "a list of policies is expected"))
+        return []
+    placed = (_parse(document, ("policies", index), found.errors) for index in range(len(listed)))
+    return [one for one in placed if one is not None]
+
+
+def _parse(document: Document, loc: Loc, errors: list[ConfigError]) -> Placed | None:
+    data = document.at(loc)
+    if not isinstance(data, dict):
+        errors.append(document.error(loc, "a policy is a mapping with name, rule, match, when and respond"))
+        return None
+    rule = data.get("rule")
+    if rule is None:
+        errors.append(document.error((*loc, "rule"), "this key is required", key=True))
+        return None
+    if not isinstance(rule, str) or rule not in POLICY_MODELS:
+        hint = hints.value_hint("rule", str(rule), POLICY_MODELS) or f"rules: {', '.join(POLICY_MODELS)}"
+        errors.append(document.error((*loc, "rule"), f"unknown rule {rule!r}", hint=hint))
+        return None
+    policy = problems.validate(POLICY_MODELS[rule], document, loc, errors)
+    return Placed(policy, document, loc) if policy is not None else None
+
+
+def check(placed: Sequence[Placed], names: Names, found: Findings) -> None:
+    """What can be told of policies whatever else is wrong: their names, their ladders, the names they use."""
+    _unique(placed, found.errors)
+    for one in placed:
+        ladders.check(one.policy, one.document, one.loc, found.errors, found.warnings)
+        _names(one, names, found)
+
+
+def check_against(
+    placed: Sequence[Placed], settings: Settings, accounts: Mapping[str, BoundAccount], found: Findings
+) -> None:
+    """Whether the matched accounts can do what each policy needs, and whether anybody would be warned."""
+    for one in placed:
+        matched = matched_accounts(one.policy, accounts)
+        if accounts and not matched:
+            found.warnings.append(one.document.error((*one.loc, "match"), "matches no configured account"))
+        elif matched:
+            _capabilities(one, matched, found)
+            _release(one, matched, found)
+        _channels(one, settings, found)
+
+
+def matched_accounts(policy: Policy, accounts: Mapping[str, BoundAccount]) -> dict[str, BoundAccount]:
+    """The accounts that ``match`` does not rule out by name or provider."""
+    match = policy.match
+    if not isinstance(match, Match):
+        return dict(accounts)
+    names = glob(match.accounts) if match.accounts is not None else None
+    return {
+        name: account
+        for name, account in accounts.items()
+        if (names is None or names.match(name)) and (match.providers is None or account.manifest.id in match.providers)
+    }
+
+
+def _unique(placed: Sequence[Placed], errors: list[ConfigError]) -> None:
+    first: dict[str, Placed] = {}
+    for one in placed:
+        earlier = first.setdefault(one.policy.name, one)
+        if earlier is not one:
+            line, _ = earlier.document.place((*earlier.loc, "name"))
+            hint = f"first in {earlier.document.file} on line {line}"
+            where = (*one.loc, "name")
+            errors.append(one.document.error(where, f"duplicate policy name {one.policy.name!r}", hint=hint))
+
+
+def _names(one: Placed, names: Names, found: Findings) -> None:
+    document = one.document
+    for index, rung in enumerate(one.policy.respond):
+        where = (*one.loc, "respond", index, "to")
+        for position, name in enumerate(rung.to or ()):
+            expect(name, "channel or owner", names.targets, document, element(document, where, position), found.errors)
+    match, loc = one.policy.match, (*one.loc, "match")
+    while isinstance(match, Match):
+        _match_names(match, loc, document, names, found)
+        match, loc = match.negated, (*loc, "not")
+
+
+def _match_names(match: Match, loc: Loc, document: Document, names: Names, found: Findings) -> None:
+    for index, name in enumerate(match.accounts or ()):
+        where = element(document, (*loc, "accounts"), index)
+        if "*" not in name:
+            expect(name, "account", names.accounts, document, where, found.errors)
+        elif not any(glob((name,)).match(account) for account in names.accounts):
+            found.warnings.append(document.error(where, f"no account fits {name!r}"))
+    for index, name in enumerate(match.providers or ()):
+        expect_provider(name, document, element(document, (*loc, "providers"), index), found.errors)
+    for index, name in enumerate(match.owners or ()):
+        expect(name, "owner", names.owners, document, element(document, (*loc, "owners"), index), found.errors)
+
+
+def _capabilities(one: Placed, matched: Mapping[str, BoundAccount], found: Findings) -> None:
+    policy = one.policy
+    needs: dict[str, Loc] = dict.fromkeys(sorted(RULES[policy.rule].capabilities(policy.when)), (*one.loc, "rule"))
+    for index, rung in enumerate(policy.respond):
+        capability = _CAPABILITY_OF_RESPONSE.get(rung.do)
+        if capability is not None:
+            needs.setdefault(capability, (*one.loc, "respond", index, "do"))
+        if rung.hook is not None and rung.hook.on == "instance":
+            needs.setdefault("commands", (*one.loc, "respond", index, "hook", "on"))
+    for capability, loc in needs.items():
+        _need(capability, loc, one, matched, found)
+    if isinstance(policy.match, Match) and policy.match.kinds:
+        for index, kind in enumerate(policy.match.kinds):
+            if kind in _CAPABILITY_OF_KIND:
+                where = element(one.document, (*one.loc, "match", "kinds"), index)
+                _need(_CAPABILITY_OF_KIND[kind], where, one, matched, found)
+
+
+def _need(capability: str, loc: Loc, one: Placed, matched: Mapping[str, BoundAccount], found: Findings) -> None:
+    support = {name: account.manifest.support(capability) for name, account in matched.items()}
+    lacking = [name for name, level in support.items() if not level.usable]
+    if not lacking:
+        return
+    said = {f"{matched[name].manifest.id} says {support[name]}" for name in lacking}
+    message = f"policy {one.policy.name} needs {capability}; {', '.join(sorted(said))}"
+    if len(lacking) == len(matched):
+        found.errors.append(one.document.error(loc, message))
+    else:
+        message = f"{message}: it will not work in {', '.join(lacking)}"
+        found.warnings.append(one.document.error(loc, message))
+
+
+def _release(one: Placed, matched: Mapping[str, BoundAccount], found: Findings) -> None:
+    """Destroying, and setting a timer that destroys, is only ever done where the account says so."""
+    asked: list[tuple[Loc, str]] = [
+        ((*one.loc, "respond", index, "do"), f"do: {rung.do.value}")
+        for index, rung in enumerate(one.policy.respond)
+        if rung.do in (Response.RELEASE, Response.SET_RELEASE_TIME)
+    ]
+    if getattr(one.policy.when, "backstop", False):
+        asked.append(((*one.loc, "when", "backstop"), "backstop"))
+    refused = [name for name, account in matched.items() if not account.spec.allow_release]
+    for loc, what in asked:
+        if refused and len(refused) == len(matched):
+            message = f"{what} destroys, and no matched account says allow_release: true"
+            found.errors.append(one.document.error(loc, message))
+        elif refused:
+            message = f"{what} destroys, and is refused in {', '.join(refused)}: no allow_release"
+            found.warnings.append(one.document.error(loc, message))
+
+
+def _channels(one: Placed, settings: Settings, found: Findings) -> None:
+    policy = one.policy
+    if not any(rung.do.acts for rung in policy.respond):
+        return
+    enforced = settings.mode == "enforce" and policy.mode == "enforce"
+    if enforced and not settings.channels:
+        message = "enforce without any channel: nobody would be warned, so nothing would ever be stopped"
+        found.errors.append(
+            one.document.error((*one.loc, "name"), message, hint="configure channels and notify.default")
+        )
+        return
+    if not enforced or settings.notify.default:
+        return
+    owners = {owner.name for owner in settings.owners}
+    for index, rung in enumerate(policy.respond):
+        reached = [name for name in rung.to or () if name != OWNER and name not in owners]
+        if rung.do is Response.WARN and not reached:
+            message = "reaches nobody when the owner is not known: name a channel, or set notify.default"
+            found.errors.append(one.document.error((*one.loc, "respond", index), message))
