@@ -1,0 +1,78 @@
+"""Accounts at run time: one lazily made connection each, and whether the account may be acted on.
+
+SDKs are imported at the first call of an account that uses them, never before.
+"""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from costguard.config.accounts import BoundAccount
+from costguard.domain.snapshot import AccountFacts
+from costguard.ports import AccountSpec, Clock, Connection, Identity
+
+# The identity is confirmed at start and daily; one that is older proves nothing.
+IDENTITY_HOLDS = timedelta(hours=25)
+
+
+class Account:
+    """One configured account. Thread-safe."""
+
+    def __init__(self, bound: BoundAccount, connect: Callable[[AccountSpec, Clock], Connection], clock: Clock) -> None:
+        self.bound = bound
+        self._connect = connect
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._identity: Identity | None = None
+        self._identified_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        return self.bound.spec.name
+
+    @property
+    def provider(self) -> str:
+        return self.bound.manifest.id
+
+    def connection(self) -> Connection:
+        """The connection, made at the first call. Raises ConfigError when the SDK is not installed."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._connect(self.bound.spec, self._clock)
+            return self._connection
+
+    def identify(self) -> Identity:
+        """Asks the provider who the credentials are. Raises ProviderError; then the account is not armed."""
+        self._identity = None
+        identity = self.connection().identity()
+        self._identity, self._identified_at = identity, self._clock.now()
+        return identity
+
+    @property
+    def mismatch(self) -> str | None:
+        """A sentence when the credentials belong to another account than the configured one."""
+        wanted = self.bound.spec.account_id
+        if self._identity is None or wanted is None or self._identity.account_id == wanted:
+            return None
+        return f"account {self.name} is configured as {wanted}, but the credentials are of {self._identity.account_id}"
+
+    def armed(self, now: datetime) -> bool:
+        """Listed in enforce_accounts and confirmed by the provider to be who the configuration says."""
+        return (
+            self.bound.listed
+            and self._identity is not None
+            and self._identity.account_id == self.bound.spec.account_id
+            and self._identified_at is not None
+            and now - self._identified_at <= IDENTITY_HOLDS
+        )
+
+    def facts(self, now: datetime) -> AccountFacts:
+        """What a snapshot says of it."""
+        return self.bound.facts(armed=self.armed(now))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None

@@ -1,0 +1,209 @@
+"""People's levers: what a person may pull, from the command line, the API or a chat.
+
+Each lever says what it matched, writes its ledger line in the same transaction, and only changes rows:
+the next cycle, and the look right before acting, honour them. ``undo`` is elsewhere: it calls a provider.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import GuardCode
+from costguard.domain.finding import Subject
+from costguard.domain.ledger import LedgerEntry, LedgerKind
+from costguard.domain.notice import NoticeState, SendReason
+from costguard.domain.resource import Resource
+from costguard.domain.snapshot import Keep
+from costguard.domain.time import format_duration
+from costguard.errors import UsageError
+from costguard.store import actions, inventory, ledger, levers, outbox
+
+DISPUTE_HOLDS = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who pulls a lever. ``owns`` None: an operator, whom nothing is refused; else owner names they may act for."""
+
+    name: str
+    owns: frozenset[str] | None = None
+
+    def may(self, resource: Resource) -> bool:
+        return self.owns is None or (resource.owner is not None and resource.owner in self.owns)
+
+
+def find(conn: Connection, text: str) -> Resource:
+    """The one resource that ``text`` names: an id, account/id, a full ref, or a unique name.
+
+    Raises UsageError with the candidates when several fit, and when none does.
+    """
+    found: Sequence[Resource] = inventory.find(conn, text)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(f"no resource is called {text!r}; `costguard fleet` lists what is known")
+    raise UsageError(
+        f"{text!r} fits {len(found)} resources; write one of these in full",
+        [f"{r.ref}  {r.name}" for r in found],
+    )
+
+
+def keep(
+    conn: Connection,
+    text: str,
+    *,
+    person: Person,
+    now: datetime,
+    reason: str,
+    until: datetime,
+    longest: timedelta,
+    until_idle: bool = False,
+) -> Keep:
+    """Keeps a resource until a time. Raises UsageError for the past, for longer than ``longest``, for no reason."""
+    resource = _own(conn, text, person)
+    if not reason.strip():
+        raise UsageError("say why: --reason is what the others will read")
+    if until <= now:
+        raise UsageError(f"{until.isoformat()} is in the past")
+    if until - now > longest:
+        raise UsageError(f"at most {format_duration(longest)} at a time (notify.keep_max)")
+    promise = Keep(resource.ref, until, person.name, reason.strip(), now, until_idle)
+    levers.keep(conn, promise)
+    how = " or until it is idle" if until_idle else ""
+    _note(conn, now, resource, person, f"kept until {until.isoformat()}{how}: {promise.reason}")
+    return promise
+
+
+def unkeep(conn: Connection, text: str, *, person: Person, now: datetime) -> Resource:
+    """Ends a promise. Raises UsageError when there is none."""
+    resource = _own(conn, text, person)
+    if levers.unkeep(conn, resource.ref) is None:
+        raise UsageError(f"{resource.name} is not kept")
+    _note(conn, now, resource, person, "no longer kept")
+    return resource
+
+
+def claim(conn: Connection, text: str, *, owner: str, person: Person, now: datetime) -> Resource:
+    """Says who owns a resource; beats its tags."""
+    resource = find(conn, text)
+    levers.claim(conn, resource.ref, owner, by=person.name, at=now)
+    _note(conn, now, resource, person, f"claimed for {owner}")
+    return resource
+
+
+def heartbeat(conn: Connection, text: str, *, span: timedelta, person: Person, now: datetime) -> datetime:
+    """A job's word that it is alive; returns until when. No ledger line: these come every few minutes."""
+    if not timedelta(0) < span <= timedelta(days=1):
+        raise UsageError("a heartbeat holds for up to 24h")
+    return levers.heartbeat(conn, find(conn, text).ref, now + span, by=person.name, at=now)
+
+
+def pause(conn: Connection, *, person: Person, now: datetime, reason: str, until: datetime | None) -> None:
+    """The kill switch: nothing is executed from now on."""
+    levers.pause(conn, by=person.name, reason=reason, at=now, until=until)
+    how_long = f"until {until.isoformat()}" if until else "until somebody resumes"
+    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, f"paused {how_long}: {reason}", person.name)])
+
+
+def resume(conn: Connection, *, person: Person, now: datetime) -> None:
+    """Ends every pause. Raises UsageError when nothing was paused."""
+    if not levers.resume(conn, by=person.name, at=now):
+        raise UsageError("nothing is paused")
+    text = "resumed; every open ladder starts again with a fresh warning"
+    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, text, person.name)])
+
+
+def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -> Action:
+    """Ends an open ladder. The finding may start a new one, with a new warning.
+
+    Raises UsageError for an action that has ended, or whose call is already under way.
+    """
+    action = action_of(conn, action_id)
+    _own_action(conn, action, person)
+    if action.state.terminal:
+        raise UsageError(f"action {action.id} is {action.state.value}; there is nothing to cancel")
+    if action.state in (ActionState.EXECUTING, ActionState.IN_DOUBT, ActionState.VERIFYING):
+        raise UsageError(f"action {action.id} has already called the provider; use `costguard undo {action.id}`")
+    ended = actions.save(
+        conn,
+        replace(
+            action, state=ActionState.CANCELLED, reason=f"cancelled by {person.name}", ended_at=now, updated_at=now
+        ),
+    )
+    _hush(conn, action)
+    _note_action(conn, now, action, person, "cancelled")
+    return ended
+
+
+def approve(conn: Connection, action_id: str, *, person: Person, now: datetime) -> Action:
+    """Gives the approval that a rung waits for. Raises UsageError for an action that does not wait."""
+    action = action_of(conn, action_id)
+    _own_action(conn, action, person)
+    if action.state.terminal or action.code is not GuardCode.APPROVAL:
+        raise UsageError(f"action {action.id} does not wait for an approval")
+    approved = actions.save(conn, replace(action, approved_by=person.name, updated_at=now))
+    _note_action(conn, now, action, person, "approved")
+    return approved
+
+
+def dispute(conn: Connection, action_id: str, *, reason: str, person: Person, now: datetime) -> Action:
+    """Marks a stop as wrong: counted in reports, and that box is in dry run for seven days."""
+    action = action_of(conn, action_id)
+    if action.executed_at is None or (ref := action.subject.ref) is None:
+        raise UsageError(f"action {action.id} stopped nothing; there is nothing to dispute")
+    if not reason.strip():
+        raise UsageError("say why: --reason is what the next reader learns from")
+    word = levers.Dispute(action.id, ref, person.name, reason.strip(), now, now + DISPUTE_HOLDS)
+    levers.dispute(conn, word)
+    disputed = actions.save(conn, replace(action, disputed_by=person.name, updated_at=now))
+    _note_action(conn, now, action, person, f"disputed: {reason.strip()}")
+    return disputed
+
+
+def action_of(conn: Connection, action_id: str) -> Action:
+    """The action by id or a unique beginning of it. Raises UsageError."""
+    action = actions.get(conn, action_id)
+    if action is not None:
+        return action
+    near = [a for a in actions.list_actions(conn) if len(action_id) >= 4 and a.id.startswith(action_id)]
+    if len(near) == 1:
+        return near[0]
+    raise UsageError(f"no action {action_id!r}; `costguard actions` lists them", [a.id for a in near])
+
+
+def _hush(conn: Connection, action: Action) -> None:
+    """A warning that is still waiting to be sent must not go out for a ladder that has ended."""
+    for notice in outbox.list_notices(conn, action_id=action.id, states=[NoticeState.PENDING]):
+        outbox.suppress(conn, notice.id, SendReason.NEWER)
+
+
+def _own(conn: Connection, text: str, person: Person) -> Resource:
+    resource = find(conn, text)
+    if not person.may(resource):
+        raise UsageError(f"{person.name} may not act for {resource.owner or 'a resource without owner'}")
+    return resource
+
+
+def _own_action(conn: Connection, action: Action, person: Person) -> None:
+    ref = action.subject.ref
+    resource = inventory.resource(conn, ref) if ref else None
+    if person.owns is not None and (resource is None or not person.may(resource)):
+        raise UsageError(f"{person.name} may not act on {action.subject.name or action.subject.id}")
+
+
+def _note(conn: Connection, now: datetime, resource: Resource, person: Person, text: str) -> None:
+    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, Subject.of(resource), text, person.name)])
+
+
+def _note_action(conn: Connection, now: datetime, action: Action, person: Person, text: str) -> None:
+    ledger.append(
+        conn,
+        [
+            LedgerEntry(
+                now, LedgerKind.LEVER, action.subject, text, person.name, action_id=action.id, policy=action.policy
+            )
+        ],
+    )

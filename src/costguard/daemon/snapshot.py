@@ -1,0 +1,160 @@
+"""The snapshot: everything a decision may depend on, read in one transaction and frozen.
+
+Every window is aggregated in SQL; nothing is fetched from a provider here.
+"""
+
+import socket
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from costguard.config.load import Config
+from costguard.daemon.accounts import Account
+from costguard.domain.budget import Interval, Spend
+from costguard.domain.price import Price
+from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
+from costguard.domain.snapshot import AccountFacts, Snapshot
+from costguard.domain.usage import Metric, UsageWindow, WindowSpec
+from costguard.engine.evaluate import windows_needed
+from costguard.engine.meter import local_midnight, spend
+from costguard.engine.ownership import with_owners
+from costguard.engine.settings import Owner
+from costguard.store import charges, cycles, inventory, levers, power, prices, sources, states, usage
+
+_EVENTS = timedelta(hours=24)
+_NO_DELAY = timedelta(0)
+_MINUTE = timedelta(minutes=1)
+# Budgets look at one calendar month, anomalies at four weeks of the same weekday.
+_SPEND = timedelta(days=35)
+_SPENDERS = frozenset({"budget", "anomaly", "balance"})
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotBuilder:
+    """Builds snapshots for one configuration. ``self_ids`` are the ids of the machine this runs on."""
+
+    config: Config
+    accounts: Mapping[str, Account]
+    owners: tuple[Owner, ...]
+    self_ids: frozenset[str] = frozenset()
+    specs: frozenset[WindowSpec] = field(default_factory=frozenset)
+
+    @classmethod
+    def of(cls, config: Config, accounts: Mapping[str, Account], owners: tuple[Owner, ...]) -> "SnapshotBuilder":
+        return cls(config, accounts, owners, machine_ids(), windows_needed(config.policies))
+
+    @property
+    def longest_window(self) -> timedelta:
+        return max((spec.length for spec in self.specs), default=timedelta(hours=1))
+
+    def build(
+        self, conn: Connection, now: datetime, *, leader: bool = True, refs: Collection[ResourceRef] | None = None
+    ) -> Snapshot:
+        """The facts at ``now``; ``refs`` limits the resources (a look at one box needs no others)."""
+        settings = self.config.settings
+        facts = {name: account.facts(now) for name, account in self.accounts.items()}
+        known = [r for r in inventory.resources(conn) if r.ref.account in facts]
+        found = [r for r in known if refs is None or r.ref in refs]
+        running = {r.ref: r.started_at for r in found if r.state is State.RUNNING}
+        snapshot = Snapshot(
+            now=now,
+            accounts=facts,
+            resources={r.ref: r for r in found},
+            usage=self._windows(conn, now, facts, running),
+            sources=sources.sources(conn),
+            heartbeats=levers.heartbeats(conn, now),
+            keeps=levers.keeps(conn, now),
+            power_events=power.events_since(conn, now - _EVENTS),
+            disputed_until=levers.disputed_until(conn, now),
+            spot_prices=_of_charge_type(conn, now, ChargeType.SPOT),
+            on_demand_prices=_of_charge_type(conn, now, ChargeType.ON_DEMAND),
+            spend=self._spend(conn, now, known),
+            balances=charges.balances(conn) if "balance" in self._rules else (),
+            exchange_rates=settings.rates(),
+            calendars=self.config.calendars,
+            timezone=settings.timezone.key,
+            currency=settings.currency,
+            self_ids=self.self_ids,
+            paused_until=levers.paused_until(conn, now),
+            last_run=cycles.last_run(conn),
+            is_leader=leader,
+        )
+        claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
+        return with_owners(snapshot, self.owners, claims)
+
+    @property
+    def _rules(self) -> frozenset[str]:
+        return frozenset(policy.rule for policy in self.config.policies)
+
+    def _windows(
+        self,
+        conn: Connection,
+        now: datetime,
+        facts: Mapping[str, AccountFacts],
+        running: Mapping[ResourceRef, datetime | None],
+    ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
+        def delay(account: str, metric: Metric) -> timedelta:
+            return facts[account].metric_delay.get(metric, _NO_DELAY)
+
+        def period(account: str, metric: Metric) -> timedelta:
+            return facts[account].metric_period.get(metric, _MINUTE)
+
+        return usage.windows(conn, self.specs, now, delay, period, running.keys(), running)
+
+    def _spend(self, conn: Connection, now: datetime, known: Sequence[Resource]) -> tuple[Spend, ...]:
+        if not self._rules & _SPENDERS:
+            return ()
+        zone = self.config.settings.timezone
+        since = local_midnight((now - _SPEND).astimezone(zone).date(), zone)
+        return tuple(spend(intervals(conn, since, now, known), since, now, zone))
+
+
+def intervals(conn: Connection, since: datetime, until: datetime, known: Sequence[Resource]) -> list[Interval]:
+    """State intervals as metering takes them, with the owner and team that each resource has today."""
+    people = {r.ref: (r.owner, r.team) for r in known}
+    return [
+        Interval(
+            ref=i.ref,
+            state=i.state,
+            charge_type=i.charge_type,
+            started=i.started,
+            ended=i.ended,
+            per_hour=i.per_hour,
+            assumed=i.assumed,
+            owner=people.get(i.ref, (None, None))[0],
+            team=people.get(i.ref, (None, None))[1],
+        )
+        for i in states.intervals(conn, since, until)
+    ]
+
+
+def _of_charge_type(conn: Connection, now: datetime, charge_type: ChargeType) -> tuple[Price, ...]:
+    return prices.in_effect(conn, now, charge_type)
+
+
+@cache
+def machine_ids() -> frozenset[str]:
+    """What this machine may be called by a provider: its host name and what the hypervisor tells it.
+
+    Cloud images write the instance id where cloud-init keeps it; DMI carries it on EC2 and Alibaba Cloud.
+    """
+    names = {socket.gethostname()}
+    for path in (
+        "/var/lib/cloud/data/instance-id",
+        "/sys/devices/virtual/dmi/id/board_asset_tag",
+        "/sys/devices/virtual/dmi/id/product_serial",
+    ):
+        file = Path(path)
+        try:
+            names.add(file.read_text(encoding="utf-8", errors="replace").strip())
+        except OSError:
+            # Absent or only for root: then another source, or never_stop, must say which machine this is.
+            continue
+    return frozenset(name for name in names if name and name.lower() not in _NO_ID)
+
+
+_NO_ID = frozenset({"none", "default string", "not specified", "iid-datasource-none", "0", "localhost"})
