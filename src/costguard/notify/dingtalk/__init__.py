@@ -1,0 +1,1 @@
+"""DingTalk (钉钉): the group robot and its markdown."""

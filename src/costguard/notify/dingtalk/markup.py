@@ -1,0 +1,73 @@
+"""Story → DingTalk markdown within 20,000 bytes of request, with nothing in the data able to mention or link.
+
+The robot's markdown knows headings, bold, links, lists and quotes; whether it honours backslash escapes is not
+documented, so characters that would mean something are replaced by their full-width twins: they read the
+same. Commands and ids have none of these characters, so they can be copied as they are.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from costguard.notify.story import Line, Span, Story, cut_bytes
+from costguard.ports import Message
+
+# The request may have 20,000 bytes; JSON escaping, title, mentions and the key need some of them.
+TEXT_BYTES, TITLE_BYTES = 16_000, 400
+_WIDE = str.maketrans({
+    "@": "＠", "<": "＜", ">": "＞", "`": "｀", "*": "＊", "!": "！", "|": "｜", "\\": "＼", "~": "～",
+})  # fmt: skip
+
+
+def escape(text: str) -> str:
+    """Data as text: nothing in it is markup, a mention, a heading or a link."""
+    text = text.translate(_WIDE).replace("://", "：//").replace("](", "］(").replace("][", "］[")
+    if text.endswith("]"):
+        text = text[:-1] + "］"
+    if text.startswith(("#", "_")):
+        text = ("＃" if text[0] == "#" else "＿") + text[1:]
+    return text[:-1] + "＿" if text.endswith("_") else text
+
+
+def message(story: Story, idem_key: str, fallback: str) -> Message:
+    """The message: ``title`` for the notification line, ``body`` markdown, mentions also written out in it."""
+    head = [f"### {cut_bytes(escape(story.title), TITLE_BYTES)}", *(_line(line, story) for line in story.lines)]
+    tail = [_spans(story.footer, story.mentions)] if story.footer else []
+    size = sum(len(part.encode()) + 2 for part in (*head, *tail)) + 100
+    items: list[str] = []
+    for index, item in enumerate(story.items):
+        rendered = _line(item, story)
+        size += len(rendered.encode()) + 2
+        if size > TEXT_BYTES:
+            items.append(escape(story.more.format(n=len(story.items) - index)))
+            break
+        items.append(rendered)
+    # A single newline is no line break in this markdown; an empty line is, everywhere.
+    body = cut_bytes("\n\n".join([*head, *items, *tail]), TEXT_BYTES)
+    return Message(
+        title=story.title, body=body, fallback=fallback, idem_key=idem_key, mentions=tuple(story.mentions.values())
+    )
+
+
+def _line(line: Line, story: Story) -> str:
+    label = f"**{line.label}**{story.separator}" if line.label else ""
+    return label + cut_bytes(_spans(line.spans, story.mentions), 3000)
+
+
+def _spans(spans: Sequence[Span], mentions: Mapping[str, str]) -> str:
+    return "".join(_span(span, mentions) for span in spans)
+
+
+def _span(span: Span, mentions: Mapping[str, str]) -> str:
+    match span.style:
+        case "code":
+            # Inline code is not certain to be honoured, so a name in it is escaped like any other text.
+            inner = escape(span.text.strip())
+            return f"`{inner}`" if inner else ""
+        case "bold":
+            return f"**{escape(span.text)}**" if span.text.strip() else ""
+        case "mention":
+            # Only a mobile that stands in the text after an @ is mentioned, so it must be there.
+            return f"@{mentions[span.target]} {escape(span.text)}"
+        case "link":
+            url = span.target.replace("(", "%28").replace(")", "%29").replace(" ", "%20")
+            return f"[{escape(span.text)}]({url})"
+    return escape(span.text)

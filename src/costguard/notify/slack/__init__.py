@@ -1,0 +1,1 @@
+"""Slack: incoming webhooks and Block Kit."""

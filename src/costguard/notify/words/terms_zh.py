@@ -1,0 +1,91 @@
+"""The fixed terms of Chinese messages, in the words of the contract and of each provider."""
+
+DISK = {
+    "tencent": "云硬盘",
+}  # fmt: skip
+
+SPOT = {
+    "aliyun": "抢占式实例", "tencent": "竞价实例",
+}  # fmt: skip
+
+ON_DEMAND = {
+    "tencent": "按量计费",
+}  # fmt: skip
+
+RELEASE = {
+    "tencent": "销毁", "aws": "终止",
+}  # fmt: skip
+
+NO_CHARGE = {
+    "aliyun": "节省停机", "tencent": "关机不收费",
+}  # fmt: skip
+
+LOST = {
+    "local_disk": "本地盘上的数据", "public_ip": "公网 IP（会变）", "memory": "内存里的内容",
+    "capacity": "这台的 GPU 名额",
+}  # fmt: skip
+
+RULES = {
+    "idle": "空闲", "stuck": "疑似卡死", "underused": "用得不满", "lifetime": "运行超时",
+    "schedule": "下班时间仍在运行", "spot_price": "竞价价格超过上限", "budget": "预算", "balance": "余额不足",
+    "anomaly": "费用突增", "waste": "闲置资源", "untagged": "缺少标签", "unmonitored": "看不到用量",
+    "quota": "配额将满", "expiry": "即将到期",
+}  # fmt: skip
+
+SOURCES = {
+    "inventory": "资源清单", "usage": "用量数据", "prices": "价格", "spot_prices": "竞价价格",
+    "charges": "账单", "balance": "余额", "identity": "身份", "quotas": "配额",
+}  # fmt: skip
+
+STATES = {
+    "denied": "没有权限", "failed": "读取失败", "stale": "数据过期", "skipped": "未读取",
+}  # fmt: skip
+
+CLEARED = {
+    "busy": "已恢复使用", "restarted": "已被人重新启动", "gone": "已不存在", "kept": "已被保留",
+    "cancelled": "已取消", "policy": "策略已改", "changed": "情况有变",
+}  # fmt: skip
+
+REASONS = {
+    "auth": "凭据或设置不对", "payload": "消息被拒绝", "rate": "发送过快被限流", "server": "对方服务出错",
+    "timeout": "连不上", "maybe_delivered": "不确定是否送达",
+}  # fmt: skip
+
+PERIODS = {
+    "month": "本月", "week": "本周", "day": "今天",
+}  # fmt: skip
+
+BASES = {
+    "list": "按目录价", "payable": "按应付", "cash": "按现金",
+}  # fmt: skip
+
+ACTIVITY = {
+    "active": "使用中", "idle": "空闲", "unknown": "无数据",
+}  # fmt: skip
+
+CODES = {
+    "protected": "受保护", "fenced": "在禁停范围", "busy": "正在使用", "unknown": "用量未知",
+    "group_member": "属于伸缩组或集群", "saves_nothing": "关机不省钱", "loses_data": "会丢数据",
+    "limit": "超过单次上限", "outside_hours": "不在允许时段", "unsupported": "平台不支持",
+    "too_young": "刚启动", "cooldown": "刚关过", "stale": "数据过期", "inventory": "清单异常",
+    "approval": "等待批准", "paused": "紧急暂停中",
+}  # fmt: skip
+
+LABELS = {
+    "time": "时间", "resource": "资源", "owner": "负责人", "why": "原因", "cost": "费用", "happens": "动作",
+    "keep": "保留", "kept": "保留", "approve": "批准", "saved": "节省", "billed": "仍计费", "again": "再启动",
+    "error": "错误", "attempts": "重试", "output": "脚本输出", "others": "同样的", "check": "排查",
+}  # fmt: skip
+
+EVIDENCE = {
+    "age": "已运行", "max_age": "上限", "over_by": "超出", "price": "单价", "cost": "已花", "window": "时间窗",
+    "samples": "采样数", "expected": "应有采样", "coverage": "覆盖率", "last_at": "最新采样", "source": "来源",
+    "missing": "缺少", "creator": "创建者", "amount": "金额", "spent": "已用", "limit": "上限", "used": "已用",
+    "free": "剩余", "available": "可用余额", "frozen": "冻结金额", "days_left": "还能用",
+    "expires_at": "到期时间", "attached_to": "挂载在", "size_gib": "容量 GiB", "unattached_for": "未挂载",
+    "stopped_for": "已停止", "stopped_at": "停止于", "started_at": "启动于", "created_at": "创建于",
+    "cap": "出价上限", "market_price": "市场价", "on_demand": "按量价", "zone": "可用区",
+    "cheaper_zone": "更便宜的可用区", "share": "占比", "threshold": "阈值", "forecast": "预测",
+    "period": "周期", "basis": "口径", "service": "服务", "day": "日期", "median": "中位数",
+    "auto_renew": "自动续费", "kind": "类型", "state": "状态", "owner": "负责人", "idle_cost": "空闲花费",
+}  # fmt: skip
