@@ -33,13 +33,20 @@ class BoundAccount:
         return registry.account_facts(self.manifest, self.spec, enforce=self.enforce, armed=armed and self.listed)
 
 
-def bind(settings: Settings, document: Document, errors: list[ConfigError]) -> Mapping[str, BoundAccount]:
+def bind(
+    settings: Settings, document: Document, errors: list[ConfigError], warnings: list[ConfigError]
+) -> Mapping[str, BoundAccount]:
     """Every account whose provider is installed and whose credentials are complete, by name."""
+    rates = settings.rates()
     bound: dict[str, BoundAccount] = {}
     for index, account in enumerate(settings.accounts):
         manifest = _manifest(account, document, ("accounts", index), errors)
         if manifest is None:
             continue
+        currency = account.currency or manifest.currency
+        if currency != settings.currency and currency not in rates:
+            message = f"no exchange rate for {currency}: its money is shown on its own, never added"
+            warnings.append(document.error(("accounts", index, "currency"), message))
         credentials = _credentials(account, manifest, document, ("accounts", index, "credentials"), errors)
         bound[account.name] = BoundAccount(
             spec=AccountSpec(
@@ -49,7 +56,7 @@ def bind(settings: Settings, document: Document, errors: list[ConfigError]) -> M
                 regions=account.regions,
                 endpoint=account.endpoint,
                 proxy=account.proxy.get_secret_value() if account.proxy else None,
-                currency=account.currency or manifest.currency,
+                currency=currency,
                 billing_timezone=account.billing_timezone or manifest.billing_timezone,
                 owner=account.owner,
                 team=account.team,

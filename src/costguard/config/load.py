@@ -76,7 +76,7 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     if settings is None:
         raise ConfigErrors(_sorted(errors))
     references.check(settings, document, errors, warnings)
-    bound = binding.bind(settings, document, errors)
+    bound = binding.bind(settings, document, errors, warnings)
     policy_files.check_against(placed, settings, bound, findings)
     book = _prices(settings, document, errors)
     calendars = _calendars(settings, document, errors)

@@ -16,6 +16,7 @@ from costguard.config.yaml import Document, Loc
 from costguard.domain.decision import Response
 from costguard.domain.resource import Kind
 from costguard.errors import ConfigError
+from costguard.plugins.manifest import OPTIONAL_CAPABILITIES
 from costguard.rules.globs import glob
 from costguard.rules.policy import Match, Policy
 from costguard.rules.registry import POLICY_MODELS, RULES
@@ -181,25 +182,29 @@ def _capabilities(one: Placed, matched: Mapping[str, BoundAccount], found: Findi
             needs.setdefault("commands", (*one.loc, "respond", index, "hook", "on"))
     for capability, loc in needs.items():
         _need(capability, loc, one, matched, found)
-    if isinstance(policy.match, Match) and policy.match.kinds:
-        for index, kind in enumerate(policy.match.kinds):
-            if kind in _CAPABILITY_OF_KIND:
-                where = element(one.document, (*one.loc, "match", "kinds"), index)
-                _need(_CAPABILITY_OF_KIND[kind], where, one, matched, found)
+    kinds = policy.match.kinds if isinstance(policy.match, Match) else None
+    for index, kind in enumerate(kinds or ()):
+        if kind in _CAPABILITY_OF_KIND:
+            where = element(one.document, (*one.loc, "match", "kinds"), index)
+            # One of several kinds that is not listed here takes nothing from the others.
+            _need(_CAPABILITY_OF_KIND[kind], where, one, matched, found, only=len(kinds or ()) == 1)
 
 
-def _need(capability: str, loc: Loc, one: Placed, matched: Mapping[str, BoundAccount], found: Findings) -> None:
+def _need(
+    capability: str, loc: Loc, one: Placed, matched: Mapping[str, BoundAccount], found: Findings, *, only: bool = True
+) -> None:
+    """An error when no matched account has the capability (a warning unless ``only``), a warning when some lack it."""
     support = {name: account.manifest.support(capability) for name, account in matched.items()}
     lacking = [name for name, level in support.items() if not level.usable]
     if not lacking:
         return
-    said = {f"{matched[name].manifest.id} says {support[name]}" for name in lacking}
-    message = f"policy {one.policy.name} needs {capability}; {', '.join(sorted(said))}"
-    if len(lacking) == len(matched):
+    said = ", ".join(sorted({f"{matched[name].manifest.id} says {support[name]}" for name in lacking}))
+    message = f"policy {one.policy.name} needs {capability}; {said}"
+    untold = capability in OPTIONAL_CAPABILITIES and any(level.level == "unknown" for level in support.values())
+    if len(lacking) == len(matched) and only and not untold:
         found.errors.append(one.document.error(loc, message))
     else:
-        message = f"{message}: it will not work in {', '.join(lacking)}"
-        found.warnings.append(one.document.error(loc, message))
+        found.warnings.append(one.document.error(loc, f"{message}: it will not work in {', '.join(lacking)}"))
 
 
 def _release(one: Placed, matched: Mapping[str, BoundAccount], found: Findings) -> None:

@@ -136,7 +136,9 @@ def _words(real: Loc, detail: ErrorDetails) -> tuple[str, str | None]:
     if kind == "too_short":
         return f"at least {context['min_length']} is needed here", None
     if kind == "string_pattern_mismatch":
-        return "may hold only letters, digits, - _ and . (at most 64), and starts with a letter or digit", None
+        if field == "name":
+            return "may hold only letters, digits, - _ and . (at most 64), and starts with a letter or digit", None
+        return f"does not have the form {context.get('pattern')}", None
     if kind == "string_type":
         return _text_expected(value), None
     return _PLAIN.get(kind, detail["msg"][:1].lower() + detail["msg"][1:]), None

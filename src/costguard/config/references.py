@@ -67,7 +67,9 @@ def check(settings: Settings, document: Document, errors: list[ConfigError], war
         if found := unavailable(channel):
             errors.append(document.error(("channels", index, found[0]), found[1]))
     _armed(settings, document, errors, warnings)
-    _money(settings, document, errors, warnings)
+    if settings.currency in settings.rates():
+        message = f"{settings.currency} is the reporting currency itself; give the rates of the others"
+        errors.append(document.error(("exchange_rates", settings.currency), message, key=True))
     if not settings.web.is_loopback and not settings.web.tokens:
         message = f"{settings.web.host} is reachable from other machines: web.tokens needs at least one token"
         errors.append(document.error(("web", "listen"), message))
@@ -156,14 +158,3 @@ def _armed(settings: Settings, document: Document, errors: list[ConfigError], wa
                 warnings.append(document.error(("accounts", index, "account_id"), message))
     if settings.mode == "enforce" and not settings.enforce_accounts:
         warnings.append(document.error(("mode",), "nothing acts: enforce_accounts is empty"))
-
-
-def _money(settings: Settings, document: Document, errors: list[ConfigError], warnings: list[ConfigError]) -> None:
-    rates = settings.rates()
-    if settings.currency in rates:
-        message = f"{settings.currency} is the reporting currency itself; give the rates of the others"
-        errors.append(document.error(("exchange_rates", settings.currency), message, key=True))
-    for index, account in enumerate(settings.accounts):
-        if account.currency and account.currency != settings.currency and account.currency not in rates:
-            message = f"no exchange rate for {account.currency}: its money is shown on its own, never added"
-            warnings.append(document.error(("accounts", index, "currency"), message))

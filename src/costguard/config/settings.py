@@ -40,6 +40,8 @@ def _every(span: timedelta) -> timedelta:
     return span
 
 
+_CHINA = frozenset({"Asia/Shanghai", "Asia/Chongqing", "Asia/Harbin", "Asia/Urumqi", "PRC"})
+
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Every = Annotated[Duration, AfterValidator(_every)]
@@ -328,6 +330,9 @@ class Settings(Strict):
     holidays_file: str | None = None
     """A YAML file {CN: {off: [DATE], work: [DATE]}} that beats the library's data for the years it names."""
 
+    holidays: str | None = Field(None, pattern=r"^[A-Z]{2}$")
+    """The country whose calendar tells workdays from restdays. Left out: CN in China's time zone, else none."""
+
     web: Web = Field(default_factory=Web)
     """The page and the API."""
 
@@ -339,6 +344,10 @@ class Settings(Strict):
 
     retention: Retention = Field(default_factory=Retention)
     """How long history is kept."""
+
+    def country(self) -> str | None:
+        """The country whose calendar holds; None is the plain weekday rule."""
+        return self.holidays or ("CN" if str(self.timezone) in _CHINA else None)
 
     def rates(self) -> dict[str, tuple[tuple[datetime, str], ...]]:
         """Currency → (since in UTC, rate as a decimal string), ascending: as a snapshot takes them."""
