@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode
-from costguard.domain.finding import Subject
+from costguard.domain.finding import Evidence, Subject
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.notice import NoticeState, SendReason
 from costguard.domain.resource import Resource
@@ -73,7 +73,8 @@ def keep(
     promise = Keep(resource.ref, until, person.name, reason.strip(), now, until_idle)
     levers.keep(conn, promise)
     how = " or until it is idle" if until_idle else ""
-    _note(conn, now, resource, person, f"kept until {until.isoformat()}{how}: {promise.reason}")
+    text = f"kept until {until.isoformat()}{how}: {promise.reason}"
+    _note(conn, now, resource, person, text, {"lever": "keep", "until": until, "reason": promise.reason})
     return promise
 
 
@@ -82,7 +83,7 @@ def unkeep(conn: Connection, text: str, *, person: Person, now: datetime) -> Res
     resource = _own(conn, text, person)
     if levers.unkeep(conn, resource.ref) is None:
         raise UsageError(f"{resource.name} is not kept")
-    _note(conn, now, resource, person, "no longer kept")
+    _note(conn, now, resource, person, "no longer kept", {"lever": "unkeep"})
     return resource
 
 
@@ -90,7 +91,7 @@ def claim(conn: Connection, text: str, *, owner: str, person: Person, now: datet
     """Says who owns a resource; beats its tags."""
     resource = find(conn, text)
     levers.claim(conn, resource.ref, owner, by=person.name, at=now)
-    _note(conn, now, resource, person, f"claimed for {owner}")
+    _note(conn, now, resource, person, f"claimed for {owner}", {"lever": "claim", "owner": owner})
     return resource
 
 
@@ -105,7 +106,9 @@ def pause(conn: Connection, *, person: Person, now: datetime, reason: str, until
     """The kill switch: nothing is executed from now on."""
     levers.pause(conn, by=person.name, reason=reason, at=now, until=until)
     how_long = f"until {until.isoformat()}" if until else "until somebody resumes"
-    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, f"paused {how_long}: {reason}", person.name)])
+    evidence: Evidence = {"lever": "pause", "until": until, "reason": reason}
+    text = f"paused {how_long}: {reason}"
+    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, text, person.name, evidence=evidence)])
 
 
 def resume(conn: Connection, *, person: Person, now: datetime) -> None:
@@ -113,7 +116,8 @@ def resume(conn: Connection, *, person: Person, now: datetime) -> None:
     if not levers.resume(conn, by=person.name, at=now):
         raise UsageError("nothing is paused")
     text = "resumed; every open ladder starts again with a fresh warning"
-    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, text, person.name)])
+    evidence: Evidence = {"lever": "resume"}
+    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, text, person.name, evidence=evidence)])
 
 
 def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -> Action:
@@ -134,7 +138,7 @@ def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -
         ),
     )
     _hush(conn, action)
-    _note_action(conn, now, action, person, "cancelled")
+    _note_action(conn, now, action, person, "cancelled", {"lever": "cancel"})
     return ended
 
 
@@ -145,7 +149,7 @@ def approve(conn: Connection, action_id: str, *, person: Person, now: datetime) 
     if action.state.terminal or action.code is not GuardCode.APPROVAL:
         raise UsageError(f"action {action.id} does not wait for an approval")
     approved = actions.save(conn, replace(action, approved_by=person.name, updated_at=now))
-    _note_action(conn, now, action, person, "approved")
+    _note_action(conn, now, action, person, "approved", {"lever": "approve"})
     return approved
 
 
@@ -159,7 +163,7 @@ def dispute(conn: Connection, action_id: str, *, reason: str, person: Person, no
     word = levers.Dispute(action.id, ref, person.name, reason.strip(), now, now + DISPUTE_HOLDS)
     levers.dispute(conn, word)
     disputed = actions.save(conn, replace(action, disputed_by=person.name, updated_at=now))
-    _note_action(conn, now, action, person, f"disputed: {reason.strip()}")
+    _note_action(conn, now, action, person, f"disputed: {word.reason}", {"lever": "dispute", "reason": word.reason})
     return disputed
 
 
@@ -194,16 +198,22 @@ def _own_action(conn: Connection, action: Action, person: Person) -> None:
         raise UsageError(f"{person.name} may not act on {action.subject.name or action.subject.id}")
 
 
-def _note(conn: Connection, now: datetime, resource: Resource, person: Person, text: str) -> None:
-    ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, Subject.of(resource), text, person.name)])
+def _note(conn: Connection, now: datetime, resource: Resource, person: Person, text: str, evidence: Evidence) -> None:
+    entry = LedgerEntry(now, LedgerKind.LEVER, Subject.of(resource), text, person.name, evidence=evidence)
+    ledger.append(conn, [entry])
 
 
-def _note_action(conn: Connection, now: datetime, action: Action, person: Person, text: str) -> None:
-    ledger.append(
-        conn,
-        [
-            LedgerEntry(
-                now, LedgerKind.LEVER, action.subject, text, person.name, action_id=action.id, policy=action.policy
-            )
-        ],
+def _note_action(
+    conn: Connection, now: datetime, action: Action, person: Person, text: str, evidence: Evidence
+) -> None:
+    entry = LedgerEntry(
+        now,
+        LedgerKind.LEVER,
+        action.subject,
+        text,
+        person.name,
+        action_id=action.id,
+        policy=action.policy,
+        evidence=evidence,
     )
+    ledger.append(conn, [entry])

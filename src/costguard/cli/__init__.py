@@ -1,0 +1,1 @@
+"""Commands: thin verbs, each calling a function that tests also call."""

@@ -1,0 +1,148 @@
+"""What a person sees of the fleet: each resource with its activity, its keep and its ladder.
+
+The cycle writes how it saw activity and what an hour costs; commands, API and pages read it from there,
+so that all of them say the same.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+
+from costguard.daemon.documents import FleetRow
+from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import Response
+from costguard.domain.money import Money
+from costguard.domain.resource import Kind, Resource, ResourceRef, State
+from costguard.domain.snapshot import Snapshot
+from costguard.engine.activity import Activity, activity_of
+from costguard.engine.currency import Rates
+from costguard.engine.meter import billed_per_hour
+from costguard.engine.ownership import with_owner
+from costguard.engine.settings import Owner
+from costguard.store import actions, inventory, kv, levers
+
+_ACTIVITY = "fleet/activity"
+_BURN = "fleet/burn"
+_POINTS = 2_000
+_RECENT = timedelta(hours=24)
+COMPUTE = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
+OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Burn:
+    """What the fleet costs per hour at ``at``, in the reporting currency, by activity of the box.
+
+    ``apart`` are amounts of currencies without a rate.
+    """
+
+    at: datetime
+    active: Money
+    idle: Money
+    unknown: Money
+    apart: tuple[Money, ...] = ()
+
+    @property
+    def total(self) -> Money:
+        return self.active + self.idle + self.unknown
+
+
+def see(snapshot: Snapshot) -> tuple[Mapping[ResourceRef, tuple[str, str]], Burn]:
+    """Activity and its reason for every resource that can work, and the burn. Pure."""
+    rates = Rates(snapshot.currency, snapshot.exchange_rates)
+    seen: dict[ResourceRef, tuple[str, str]] = {}
+    sums: dict[str, list[Money]] = {activity.value: [] for activity in Activity}
+    for resource in snapshot.resources.values():
+        activity = Activity.UNKNOWN.value
+        if resource.ref.kind in COMPUTE:
+            if resource.state is State.RUNNING:
+                found = activity_of(resource, snapshot)
+                activity = found.activity.value
+                seen[resource.ref] = (activity, found.reason)
+            else:
+                seen[resource.ref] = (OFF, "")
+        elif resource.depends_on:
+            # A disk or address works for the box it is attached to.
+            activity = Activity.ACTIVE.value
+        else:
+            activity = Activity.IDLE.value
+        if cost := billed_per_hour(resource):
+            sums[activity].append(cost)
+    totals = {activity: rates.total(amounts, snapshot.now) for activity, amounts in sums.items()}
+    apart = tuple(money for found in totals.values() for money in found.apart)
+    burn = Burn(snapshot.now, totals["active"].money, totals["idle"].money, totals["unknown"].money, apart)
+    return seen, burn
+
+
+def record(conn: Connection, seen: Mapping[ResourceRef, tuple[str, str]], burn: Burn) -> None:
+    """Writes what the cycle saw, and one point of the burn at most each minute."""
+    kv.put(conn, _ACTIVITY, {str(ref): list(what) for ref, what in seen.items()}, burn.at)
+    known = kv.get(conn, _BURN)
+    points = list(known["points"]) if known else []
+    if not points or burn.at.timestamp() - points[-1][0] >= 60:
+        points.append([burn.at.timestamp(), burn.active.nanos, burn.idle.nanos, burn.unknown.nanos])
+    if len(points) > _POINTS:
+        # Old points thin out: every second one of the older half goes.
+        half = len(points) // 2
+        points = points[:half:2] + points[half:]
+    kv.put(conn, _BURN, {"currency": burn.active.currency, "points": points}, burn.at)
+
+
+def burns(conn: Connection) -> tuple[str, Sequence[Sequence[Any]]]:
+    """(currency, [[unix seconds, active, idle, unknown in nanos per hour] …]) oldest first."""
+    known = kv.get(conn, _BURN)
+    return ("", ()) if known is None else (known["currency"], known["points"])
+
+
+def fleet(conn: Connection, now: datetime, owners: tuple[Owner, ...]) -> tuple[FleetRow, ...]:
+    """Every resource with what is thought of it: those about to be stopped first, then the dearest."""
+    seen = kv.get(conn, _ACTIVITY) or {}
+    keeps = levers.keeps(conn, now)
+    claims = levers.claims(conn)
+    ladders = _ladders(actions.list_actions(conn, since=now - _RECENT))
+    rows = []
+    for stored in inventory.resources(conn):
+        claimed = claims.get(stored.ref)
+        resource = with_owner(stored, owners, claimed.owner if claimed else None)
+        activity, reason = seen.get(str(resource.ref)) or (_activity_of(resource), "")
+        if resource.ref.kind in COMPUTE and resource.state is not State.RUNNING:
+            activity, reason = OFF, ""
+        rows.append(FleetRow(resource, activity, reason, keeps.get(resource.ref), ladders.get(str(resource.ref))))
+    return tuple(sorted(rows, key=_rank))
+
+
+def _activity_of(resource: Resource) -> str:
+    if resource.ref.kind in COMPUTE:
+        return Activity.UNKNOWN.value
+    return Activity.ACTIVE.value if resource.depends_on else Activity.IDLE.value
+
+
+def _ladders(found: Iterable[Action]) -> Mapping[str, Action]:
+    """The ladder that matters most of each subject: in flight, then the one that stops, then the newest."""
+    chosen: dict[str, Action] = {}
+    for action in found:
+        if action.state in (ActionState.CANCELLED, ActionState.SUPERSEDED):
+            continue
+        known = chosen.get(action.subject.key)
+        if known is None or _weight(action) > _weight(known):
+            chosen[action.subject.key] = action
+    return chosen
+
+
+def _weight(action: Action) -> tuple[bool, bool, bool, datetime]:
+    return action.state.in_flight, not action.state.terminal, action.response.ends_billing, action.updated_at
+
+
+def _rank(row: FleetRow) -> tuple[int, int, str]:
+    action = row.action
+    waiting = action is not None and action.response is not Response.NOTIFY and not action.state.terminal
+    order = 0 if waiting else 1
+    if row.activity == OFF:
+        order = 3
+    elif row.resource.ref.kind not in COMPUTE:
+        order = 2
+    price = row.resource.price.nanos if row.resource.price else 0
+    return order, -price, str(row.resource.ref)
