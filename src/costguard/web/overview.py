@@ -30,6 +30,7 @@ from costguard.store import findings, ledger, levers, savings, sources, usage
 from costguard.web.words import WORDS, Language, word
 
 _LOG_LINES = 40
+SAVED_OVER = timedelta(days=31)
 _HOUR = timedelta(hours=1)
 _SYMBOL = {"CNY": "¥", "USD": "$", "EUR": "€"}
 _WAITING = frozenset({ActionState.WARNED, ActionState.DEFERRED, ActionState.PROPOSED, ActionState.RECORDED})
@@ -239,7 +240,7 @@ class OverviewBuilder:
         return WarnedTile(len(waiting), soonest.resource.name, self._day_clock(due), self._left(due))
 
     def _saved(self, rows: Sequence[FleetRow]) -> SavedTile:
-        start = self.now - timedelta(days=31)
+        start = self.now - SAVED_OVER
         booked = savings.savings(self.conn, start, self.now)
         rates = self.settings.rates
         total = rates.total((s.amount(start, self.now) for s in booked), self.now).money

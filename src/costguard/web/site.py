@@ -1,0 +1,113 @@
+"""The site: what pages and API are made of, and the application that serves them.
+
+Pages and API read the database. Levers write rows; a GET never changes anything. Errors are answered as
+``costguard.error/1`` documents with the status that fits.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
+
+from costguard.daemon.health import Beats
+from costguard.domain.action import Action
+from costguard.errors import CostguardError, ProviderError, StoreError, UsageError
+from costguard.ports import Clock
+from costguard.store.database import Database
+from costguard.web.auth import Refused, Token
+from costguard.web.overview import ChatLine, PageSettings
+
+STATIC = Path(__file__).parent / "static"
+# Pages load nothing from elsewhere and are framed by nobody.
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+
+
+def _no_undo(action_id: str, person: str) -> Action:
+    raise UsageError("this process cannot start anything; use the command line where costguard runs")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything that a request may need.
+
+    ``page`` gives the settings in force (they change at a reload); ``explain`` and ``undo`` are the
+    composition root's; ``chat`` renders the local inbox in the demo, None elsewhere. ``leading`` tells
+    whether this replica leads.
+    """
+
+    database: Database
+    clock: Clock
+    version: str
+    page: Callable[[], PageSettings]
+    language: str
+    beats: Beats
+    tokens: Sequence[Token] = ()
+    keep_max: timedelta = timedelta(days=7)
+    explain: Callable[[str, datetime | None], Mapping[str, object]] | None = None
+    undo: Callable[[str, str], Action] = _no_undo
+    leading: Callable[[], bool] = lambda: True
+    chat: Callable[[], tuple[ChatLine, ...]] | None = None
+    mounts: Sequence[BaseRoute] = field(default_factory=tuple)
+
+
+def create(site: Site) -> Starlette:
+    """The ASGI application."""
+    from costguard.web import api, health, pages
+
+    routes = [
+        *pages.routes(site),
+        *api.routes(site),
+        *health.routes(site),
+        Mount("/static", StaticFiles(directory=STATIC)),
+        *site.mounts,
+    ]
+    app = Starlette(
+        routes=routes,
+        exception_handlers={Refused: _refused, CostguardError: _failed},
+    )
+    return app
+
+
+def secured(response: Response) -> Response:
+    """The response with the headers of a page."""
+    response.headers.update(_HEADERS)
+    return response
+
+
+def error_document(message: str, kind: str, candidates: Sequence[str] = ()) -> dict[str, object]:
+    return {
+        "schema": "costguard.error/1",
+        "errors": [{"type": kind, "message": message, "candidates": list(candidates)}],
+    }
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    headers = {"www-authenticate": "Bearer"} if error.status == 401 else None
+    return JSONResponse(error_document(str(error), "Refused"), error.status, headers)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    match error:
+        case UsageError():
+            return JSONResponse(error_document(str(error), "UsageError", error.candidates), 422)
+        case ProviderError():
+            status = 502
+        case StoreError():
+            status = 503
+        case _:
+            status = 500
+    return JSONResponse(error_document(str(error), type(error).__name__), status)
