@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from costguard.domain.resource import Kind, Resource
-from costguard.errors import NotFound, PermissionDenied, ProviderError
+from costguard.errors import NotFound, PermissionDenied, ProviderError, TimedOut
 from costguard.ports import PermissionProbe
 from costguard_aws.client import Api
 from costguard_aws.errors import DRY_RUN_OK
@@ -38,17 +38,28 @@ class ProbeRole:
     def probe(self, region: str, candidates: Sequence[Resource]) -> Sequence[PermissionProbe]:
         """One line per permission, and per candidate instance one for stop and start (and release, where the account
         allows it): a policy with a tag condition grants one box and not the next."""
-        reads = list(self._reads(region))
-        if any(p.detail == _IGNORED for p in reads):  # the same call on StopInstances would really stop
-            return [*reads, *self._untried()]
-        return [*reads, *self._on_candidates(region, candidates), *self._untried()]
+        run = _Run(self._api, region)
+        answers = list(run.reads())
+        if not any(answer.detail == _IGNORED for answer in answers):  # the same on StopInstances would really stop
+            answers += run.on_candidates(candidates)
+        return [
+            *answers,
+            PermissionProbe("charges_daily", "ce:GetCostAndUsage", None, "not tried: each request costs 0.01 USD"),
+            PermissionProbe("commands", "ssm:SendCommand", None, "not tried: it has no dry run"),
+        ]
 
-    def _reads(self, region: str) -> Iterator[PermissionProbe]:
-        api = self._api
+
+class _Run:
+    """One probe of one region. After one call without an answer no other is tried: each would wait as long."""
+
+    def __init__(self, api: Api, region: str) -> None:
+        self._api, self._region, self._silent = api, region, False
+
+    def reads(self) -> Iterator[PermissionProbe]:
         for capability, calls in _EC2_READS.items():
             for operation, params in calls:
-                yield self._dry(capability, region, operation, "", **params)
-        now = api.clock.now().replace(second=0, microsecond=0)
+                yield self._dry(capability, operation, "", **params)
+        now = self._api.clock.now().replace(second=0, microsecond=0)
         one = {
             "Id": "probe",
             "MetricStat": {
@@ -57,61 +68,47 @@ class ProbeRole:
                 "Stat": "Maximum",
             },
         }
-        smallest: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
-            ("instances", "autoscaling", "DescribeAutoScalingInstances", {"MaxRecords": 1}),
-            ("gpu_usage", "cloudwatch", "ListMetrics", {"Namespace": "CWAgent"}),
-            (
-                "cpu_usage",
-                "cloudwatch",
-                "GetMetricData",
-                {"MetricDataQueries": [one], "StartTime": now - timedelta(minutes=5), "EndTime": now},
-            ),
-            ("quota", "service-quotas", "GetServiceQuota", {"ServiceCode": "ec2", "QuotaCode": "L-1216C47A"}),
-            ("hook", "ssm", "DescribeInstanceInformation", {"MaxResults": 5}),
-        )
-        for capability, service, operation, params in smallest:
-            yield self._tried(capability, service, region, operation, params)
+        last = {"MetricDataQueries": [one], "StartTime": now - timedelta(minutes=5), "EndTime": now}
+        yield self._smallest("instances", "autoscaling", "DescribeAutoScalingInstances", MaxRecords=1)
+        yield self._smallest("gpu_usage", "cloudwatch", "ListMetrics", Namespace="CWAgent")
+        yield self._smallest("cpu_usage", "cloudwatch", "GetMetricData", **last)
+        yield self._smallest("quota", "service-quotas", "GetServiceQuota", ServiceCode="ec2", QuotaCode="L-1216C47A")
+        yield self._smallest("commands", "ssm", "DescribeInstanceInformation", MaxResults=5)
 
-    def _on_candidates(self, region: str, candidates: Sequence[Resource]) -> Iterator[PermissionProbe]:
-        boxes = [c for c in candidates if c.ref.kind is Kind.VM and c.ref.region == region]
-        if boxes:
-            yield self._dry(
-                "instances", region, "DescribeInstanceAttribute", boxes[0].ref.id,
-                InstanceId=boxes[0].ref.id, Attribute="disableApiStop",
-            )  # fmt: skip
-        for box in boxes:
+    def on_candidates(self, candidates: Sequence[Resource]) -> Iterator[PermissionProbe]:
+        boxes = [c.ref.id for c in candidates if c.ref.kind is Kind.VM and c.ref.region == self._region]
+        for id in boxes[:1]:
+            attribute = {"InstanceId": id, "Attribute": "disableApiStop"}
+            yield self._dry("instances", "DescribeInstanceAttribute", id, **attribute)
+        for id in boxes:
             for capability, operation in _MUTATIONS:
                 if capability != "release" or self._api.spec.allow_release:
-                    yield self._dry(capability, region, operation, box.ref.id, InstanceIds=[box.ref.id])
+                    yield self._dry(capability, operation, id, InstanceIds=[id])
             tags = [{"Key": "costguard:probe", "Value": "probe"}]
-            yield self._dry("tags", region, "CreateTags", box.ref.id, Resources=[box.ref.id], Tags=tags)
+            yield self._dry("tags", "CreateTags", id, Resources=[id], Tags=tags)
 
-    def _dry(self, capability: str, region: str, operation: str, subject: str, **params: Any) -> PermissionProbe:
+    def _dry(self, capability: str, operation: str, subject: str, **params: Any) -> PermissionProbe:
         """DryRun never does it: EC2 answers DryRunOperation where it would have, UnauthorizedOperation where not."""
-        permission = self._api.call_of("ec2", region, operation).permission
+        return self._ask(capability, "ec2", operation, subject, {"DryRun": True, **params})
+
+    def _smallest(self, capability: str, service: str, operation: str, **params: Any) -> PermissionProbe:
+        return self._ask(capability, service, operation, "", params)
+
+    def _ask(
+        self, capability: str, service: str, operation: str, subject: str, params: Mapping[str, Any]
+    ) -> PermissionProbe:
+        permission = self._api.call_of(service, self._region, operation).permission
+        if self._silent:
+            return PermissionProbe(capability, permission, None, "not tried: there was no answer before")
         try:
-            self._api.read("ec2", region, operation, DryRun=True, **params)
+            self._api.read(service, self._region, operation, **params)
         except PermissionDenied as error:
             return PermissionProbe(capability, permission, False, subject or error.code)
         except ProviderError as error:
-            granted = True if error.code == DRY_RUN_OK else None
-            return PermissionProbe(capability, permission, granted, subject if granted else f"{subject} {error.code}")
-        return PermissionProbe(capability, permission, None, _IGNORED)
-
-    def _tried(
-        self, capability: str, service: str, region: str, operation: str, params: Mapping[str, Any]
-    ) -> PermissionProbe:
-        permission = self._api.call_of(service, region, operation).permission
-        try:
-            self._api.read(service, region, operation, **params)
-        except PermissionDenied as error:
-            return PermissionProbe(capability, permission, False, error.code)
-        except NotFound:
-            return PermissionProbe(capability, permission, True)
-        except ProviderError as error:
-            return PermissionProbe(capability, permission, None, error.code or type(error).__name__)
+            self._silent = isinstance(error, TimedOut)
+            granted = error.code == DRY_RUN_OK or (service != "ec2" and isinstance(error, NotFound))
+            why = f"{subject} {error.code or type(error).__name__}".strip()
+            return PermissionProbe(capability, permission, True if granted else None, subject if granted else why)
+        if params.get("DryRun"):
+            return PermissionProbe(capability, permission, None, _IGNORED)
         return PermissionProbe(capability, permission, True)
-
-    def _untried(self) -> Iterator[PermissionProbe]:
-        yield PermissionProbe("charges_daily", "ce:GetCostAndUsage", None, "not tried: each request costs 0.01 USD")
-        yield PermissionProbe("hook", "ssm:SendCommand", None, "not tried: it has no dry run")

@@ -1,0 +1,378 @@
+"""EC2 and Auto Scaling, with what moto leaves out: pages, states in transition, LaunchTime, spot requests, refusals.
+
+Facts from the EC2 API reference and user guide: a stop of a one-time spot request or an instance-store root is
+UnsupportedOperation, of a protected box OperationNotPermitted, of a pending or terminated one IncorrectInstanceState.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from costguard.testing.clock import FakeClock
+from costguard.testing.cloud import Fault
+from tests.fakes.aws.codec import Refused
+from tests.fakes.aws.types import TYPES, describe
+
+# EC2 promises MaxResults at most, not at least.
+PAGE = 250
+_ID = re.compile(r"i-([0-9a-f]{8}|[0-9a-f]{17})")
+_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
+
+
+@dataclass
+class Box:
+    """One instance. `extra` is merged into what DescribeInstances says; a None in it takes the field away."""
+
+    id: str
+    region: str
+    type: str
+    state: str
+    tags: dict[str, str]
+    created: datetime
+    launched: datetime
+    lifecycle: str | None = None
+    spot_type: str | None = None
+    spot_state: str = "active"
+    spot_price: str = "1.250000"
+    protected: bool = False
+    group: str | None = None
+    root: str = "ebs"
+    reason: str = ""
+    reason_code: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def request(self) -> str | None:
+        return self.id.replace("i-", "sir-", 1) if self.spot_type else None
+
+    def described(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "InstanceId": self.id,
+            "InstanceType": self.type,
+            "ImageId": "ami-0abcdef1234567890",
+            "State": {"Code": _CODES.get(self.state, 99), "Name": self.state},
+            "LaunchTime": self.launched,
+            "StateTransitionReason": self.reason,
+            "Placement": {"AvailabilityZone": f"{self.region}a", "Tenancy": "default"},
+            "RootDeviceType": self.root,
+            "PlatformDetails": "Linux/UNIX",
+            "NetworkInterfaces": [
+                {
+                    "Attachment": {
+                        "DeviceIndex": 1,
+                        "NetworkCardIndex": 0,
+                        "AttachTime": self.created - timedelta(days=9),
+                    }
+                },
+                {"Attachment": {"DeviceIndex": 0, "NetworkCardIndex": 0, "AttachTime": self.created}},
+            ],
+            "Tags": [{"Key": key, "Value": value} for key, value in self.tags.items()],
+        }
+        if self.lifecycle:
+            found["InstanceLifecycle"] = self.lifecycle
+        if self.request:
+            found["SpotInstanceRequestId"] = self.request
+        if self.reason_code:
+            found["StateReason"] = {"Code": self.reason_code, "Message": "text"}
+        found.update(self.extra)
+        return {key: value for key, value in found.items() if value is not None}
+
+
+class Ec2:
+    """State and operations of all regions. `things` are the volumes, snapshots, addresses and gateways as described."""
+
+    def __init__(self, clock: FakeClock, account: str, regions: Sequence[str]) -> None:
+        self.clock, self.account, self.regions = clock, account, regions
+        self.boxes: dict[str, Box] = {}
+        self.things: dict[str, dict[str, dict[str, Any]]] = {
+            key: {} for key in ("Volumes", "Snapshots", "Addresses", "NatGateways")
+        }
+        self.thing_regions: dict[str, str] = {}
+        self.spot_prices: list[dict[str, Any]] = []
+        self._made = 0
+
+    def add(self, region: str, type: str, **fields: Any) -> Box:
+        self._made += 1
+        ago = self.clock.now() - timedelta(hours=5)
+        known: dict[str, Any] = {"state": "running", "tags": {}, "created": ago, "launched": ago, **fields}
+        box = Box(f"i-{self._made:017x}", region, type, **known)
+        self.boxes[box.id] = box
+        return box
+
+    def add_thing(self, region: str, key: str, id: str, **fields: Any) -> None:
+        self.things[key][id] = fields
+        self.thing_regions[id] = region
+
+    def settle(self) -> None:
+        ends = {"stopping": "stopped", "pending": "running", "shutting-down": "terminated"}
+        for box in self.boxes.values():
+            box.state = ends.get(box.state, box.state)
+
+    def dry_run(self, region: str, operation: str, params: Mapping[str, Any]) -> None:
+        """DryRun checks permissions first and then that the ids exist."""
+        for id in params.get("InstanceIds", ()):
+            self._box(region, id)
+
+    # Reads.
+
+    def DescribeRegions(self, region: str, AllRegions: bool = False, **_: Any) -> Mapping[str, Any]:
+        enabled = [{"RegionName": r, "OptInStatus": "opt-in-not-required"} for r in self.regions]
+        return {
+            "Regions": enabled + ([{"RegionName": "me-south-1", "OptInStatus": "not-opted-in"}] if AllRegions else [])
+        }
+
+    def DescribeInstances(
+        self,
+        region: str,
+        InstanceIds: Sequence[str] = (),
+        MaxResults: int | None = None,
+        NextToken: str = "",
+        paging: Fault | None = None,
+    ) -> Mapping[str, Any]:
+        if InstanceIds and MaxResults:
+            raise Refused("InvalidParameterCombination")
+        if InstanceIds:
+            found = [self._box(region, id) for id in InstanceIds]
+            return {"Reservations": [{"ReservationId": "r-1", "Instances": [b.described()]} for b in found]}
+        boxes = [box for box in self.boxes.values() if box.region == region]
+        page, token = paged(boxes, MaxResults, NextToken, paging)
+        reservations = [{"ReservationId": "r-1", "Instances": [b.described() for b in part]} for part in _pairs(page)]
+        return {"Reservations": reservations, **token}
+
+    def DescribeInstanceAttribute(self, region: str, InstanceId: str, Attribute: str, **_: Any) -> Mapping[str, Any]:
+        if Attribute != "disableApiStop":
+            raise Refused("InvalidParameterValue")
+        return {"InstanceId": InstanceId, "DisableApiStop": {"Value": self._box(region, InstanceId).protected}}
+
+    def DescribeInstanceTypes(
+        self,
+        region: str,
+        Filters: Sequence[Mapping[str, Any]] = (),
+        MaxResults: int | None = None,
+        NextToken: str = "",
+        paging: Fault | None = None,
+    ) -> Mapping[str, Any]:
+        if MaxResults is not None and not 5 <= MaxResults <= 100:
+            raise Refused("InvalidParameterValue")
+        wanted = {value for f in Filters if f["Name"] == "instance-type" for value in f["Values"]}
+        if len(wanted) > 200:
+            raise Refused("FilterLimitExceeded")
+        page, token = paged([name for name in TYPES if name in wanted or not Filters], MaxResults, NextToken, None)
+        return {"InstanceTypes": [describe(name) for name in page], **token}
+
+    def DescribeSpotInstanceRequests(
+        self,
+        region: str,
+        SpotInstanceRequestIds: Sequence[str] = (),
+        MaxResults: int | None = None,
+        NextToken: str = "",
+        paging: Fault | None = None,
+    ) -> Mapping[str, Any]:
+        if SpotInstanceRequestIds and MaxResults:
+            raise Refused("InvalidParameterCombination")
+        boxes = [b for b in self.boxes.values() if b.region == region and b.request]
+        if SpotInstanceRequestIds:
+            boxes = [b for b in boxes if b.request in SpotInstanceRequestIds]
+            if len(boxes) < len(SpotInstanceRequestIds):
+                raise Refused("InvalidSpotInstanceRequestID.NotFound")
+        page, token = paged(boxes, MaxResults, NextToken, None)
+        requests = [
+            {
+                "SpotInstanceRequestId": box.request,
+                "InstanceId": box.id,
+                "Type": box.spot_type,
+                "State": box.spot_state,
+                "SpotPrice": box.spot_price,
+                "InstanceInterruptionBehavior": "terminate" if box.spot_type == "one-time" else "stop",
+            }
+            for box in page
+        ]
+        return {"SpotInstanceRequests": requests, **token}
+
+    def DescribeSpotPriceHistory(
+        self,
+        region: str,
+        InstanceTypes: Sequence[str],
+        ProductDescriptions: Sequence[str],
+        StartTime: datetime,
+        EndTime: datetime,
+        MaxResults: int,
+        NextToken: str = "",
+        paging: Fault | None = None,
+    ) -> Mapping[str, Any]:
+        """Newest first, with the last change before StartTime of each type and zone."""
+        if list(ProductDescriptions) != ["Linux/UNIX"] or EndTime > self.clock.now():
+            raise Refused("InvalidParameterValue")
+        found: list[dict[str, Any]] = []
+        series: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for point in self.spot_prices:
+            if point["InstanceType"] in InstanceTypes and point["AvailabilityZone"].startswith(region):
+                series.setdefault((point["InstanceType"], point["AvailabilityZone"]), []).append(point)
+        for points in series.values():
+            before = [p for p in points if p["Timestamp"] < StartTime]
+            found += [p for p in points if StartTime <= p["Timestamp"] <= EndTime]
+            found += [max(before, key=lambda p: p["Timestamp"])] if before else []
+        found.sort(key=lambda p: p["Timestamp"], reverse=True)
+        page, token = paged(found, 3, NextToken, None)
+        return {"SpotPriceHistory": list(page), **token}
+
+    def DescribeVolumes(self, region: str, VolumeIds: Sequence[str] = (), **paging: Any) -> Mapping[str, Any]:
+        return self._things(region, "Volumes", "VolumeId", VolumeIds, "InvalidVolume.NotFound", paging)
+
+    def DescribeSnapshots(
+        self, region: str, SnapshotIds: Sequence[str] = (), OwnerIds: Sequence[str] = (), **paging: Any
+    ) -> Mapping[str, Any]:
+        if not SnapshotIds and list(OwnerIds) != ["self"]:
+            raise Refused("InvalidParameterValue")  # thousands of public snapshots are never wanted
+        return self._things(region, "Snapshots", "SnapshotId", SnapshotIds, "InvalidSnapshot.NotFound", paging)
+
+    def DescribeAddresses(self, region: str, AllocationIds: Sequence[str] = (), **_: Any) -> Mapping[str, Any]:
+        return self._things(region, "Addresses", "AllocationId", AllocationIds, "InvalidAllocationID.NotFound", {})
+
+    def DescribeNatGateways(self, region: str, NatGatewayIds: Sequence[str] = (), **paging: Any) -> Mapping[str, Any]:
+        return self._things(region, "NatGateways", "NatGatewayId", NatGatewayIds, "NatGatewayNotFound", paging)
+
+    # Changes.
+
+    def StopInstances(self, region: str, InstanceIds: Sequence[str], **_: Any) -> Mapping[str, Any]:
+        (box,) = (self._box(region, id) for id in InstanceIds)
+        if box.protected:
+            raise Refused("OperationNotPermitted")
+        if box.spot_type == "one-time" or box.root == "instance-store":
+            raise Refused("UnsupportedOperation")
+        if box.state in {"pending", "shutting-down", "terminated"}:
+            raise Refused("IncorrectInstanceState")
+        before = box.state
+        if before == "running":
+            box.state, box.reason_code = "stopping", "Client.UserInitiatedShutdown"
+            box.reason = f"User initiated ({self.clock.now():%Y-%m-%d %H:%M:%S} GMT)"
+        return {"StoppingInstances": [_change(box, before)]}
+
+    def StartInstances(self, region: str, InstanceIds: Sequence[str], **_: Any) -> Mapping[str, Any]:
+        (box,) = (self._box(region, id) for id in InstanceIds)
+        if box.state in {"stopping", "shutting-down", "terminated"}:
+            raise Refused("IncorrectInstanceState")
+        before = box.state
+        if before == "stopped":
+            box.state, box.reason, box.reason_code, box.launched = "pending", "", "", self.clock.now()
+        return {"StartingInstances": [_change(box, before)]}
+
+    def TerminateInstances(self, region: str, InstanceIds: Sequence[str], **_: Any) -> Mapping[str, Any]:
+        (box,) = (self._box(region, id) for id in InstanceIds)
+        if box.spot_type == "persistent" and box.spot_state == "active":
+            self.add(region, box.type, lifecycle="spot", spot_type="persistent")  # the request wants its box back
+        before, box.state = box.state, "shutting-down"
+        return {"TerminatingInstances": [_change(box, before)]}
+
+    def CancelSpotInstanceRequests(
+        self, region: str, SpotInstanceRequestIds: Sequence[str], **_: Any
+    ) -> Mapping[str, Any]:
+        for box in self.boxes.values():
+            if box.request in SpotInstanceRequestIds:
+                box.spot_state = "cancelled"
+        return {
+            "CancelledSpotInstanceRequests": [
+                {"SpotInstanceRequestId": id, "State": "cancelled"} for id in SpotInstanceRequestIds
+            ]
+        }
+
+    def CreateTags(
+        self, region: str, Resources: Sequence[str], Tags: Sequence[Mapping[str, str]], **_: Any
+    ) -> Mapping[str, Any]:
+        for id in Resources:
+            self._box(region, id).tags.update({tag["Key"]: tag["Value"] for tag in Tags})
+        return {}
+
+    def DeleteVolume(self, region: str, VolumeId: str, **_: Any) -> Mapping[str, Any]:
+        if self.things["Volumes"].get(VolumeId, {}).get("State") == "in-use":
+            raise Refused("VolumeInUse")
+        return self._delete("Volumes", VolumeId, "InvalidVolume.NotFound")
+
+    def DeleteSnapshot(self, region: str, SnapshotId: str, **_: Any) -> Mapping[str, Any]:
+        return self._delete("Snapshots", SnapshotId, "InvalidSnapshot.NotFound")
+
+    def ReleaseAddress(self, region: str, AllocationId: str, **_: Any) -> Mapping[str, Any]:
+        return self._delete("Addresses", AllocationId, "InvalidAllocationID.NotFound")
+
+    def DeleteNatGateway(self, region: str, NatGatewayId: str, **_: Any) -> Mapping[str, Any]:
+        self._delete("NatGateways", NatGatewayId, "NatGatewayNotFound")
+        return {"NatGatewayId": NatGatewayId}
+
+    def _delete(self, key: str, id: str, missing: str) -> Mapping[str, Any]:
+        if self.things[key].pop(id, None) is None:
+            raise Refused(missing)
+        return {}
+
+    def _things(
+        self, region: str, key: str, id_key: str, ids: Sequence[str], missing: str, paging: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        here = {id: t for id, t in self.things[key].items() if self.thing_regions[id] == region}
+        if set(ids) - here.keys():
+            raise Refused(missing)
+        items = [{id_key: id, **thing} for id, thing in here.items() if not ids or id in ids]
+        page, token = paged(items, paging.get("MaxResults"), paging.get("NextToken", ""), None)
+        return {key: list(page), **(token if "MaxResults" in paging else {})}
+
+    def _box(self, region: str, id: str) -> Box:
+        if not _ID.fullmatch(id):
+            raise Refused("InvalidInstanceID.Malformed")
+        box = self.boxes.get(id)
+        if box is None or box.region != region:
+            raise Refused("InvalidInstanceID.NotFound")
+        return box
+
+
+class AutoScaling:
+    """Who is a member of which group."""
+
+    def __init__(self, ec2: Ec2) -> None:
+        self._ec2 = ec2
+
+    def DescribeAutoScalingInstances(self, region: str, InstanceIds: Sequence[str] = (), **_: Any) -> Mapping[str, Any]:
+        members = [b for b in self._ec2.boxes.values() if b.region == region and b.group and b.id in InstanceIds]
+        return {
+            "AutoScalingInstances": [
+                {
+                    "InstanceId": box.id,
+                    "AutoScalingGroupName": box.group,
+                    "AvailabilityZone": f"{region}a",
+                    "LifecycleState": "InService",
+                    "HealthStatus": "HEALTHY",
+                    "ProtectedFromScaleIn": False,
+                }
+                for box in members
+            ]
+        }
+
+
+def paged(
+    items: Sequence[Any], limit: int | None, token: str, fault: Fault | None
+) -> tuple[Sequence[Any], dict[str, str]]:
+    """One page and the token of the next. Without a limit: everything at once, as EC2 does."""
+    if limit is None:
+        return items, {}
+    size = min(limit, PAGE)
+    if token and not re.fullmatch(r"page-\d+", token):
+        raise Refused("InvalidNextToken")
+    start = int(token.removeprefix("page-")) if token else 0
+    if fault is Fault.REPEATED_TOKEN:
+        return items[:size], {"NextToken": f"page-{size}"}
+    end = start + size
+    first = max(0, start - 1) if fault is Fault.DUPLICATED_ITEM else start
+    return items[first:end], {"NextToken": f"page-{end}"} if end < len(items) else {}
+
+
+def _pairs(boxes: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Some reservations hold two instances."""
+    for start in range(0, len(boxes), 2):
+        yield boxes[start : start + 2]
+
+
+def _change(box: Box, before: str) -> Mapping[str, Any]:
+    return {
+        "InstanceId": box.id,
+        "PreviousState": {"Code": _CODES.get(before, 99), "Name": before},
+        "CurrentState": {"Code": _CODES.get(box.state, 99), "Name": box.state},
+    }
