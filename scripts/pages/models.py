@@ -1,38 +1,22 @@
 """Tables of pydantic models: keys, types, defaults, and the paragraph that follows each field in the source."""
 
-import ast
 import inspect
-import textwrap
+import json
 from collections.abc import Iterator, Mapping
-from datetime import time, timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from costguard.domain.time import format_duration
+from costguard.config.schema import field_docs
 from scripts.pages.markdown import code, table
 
 Schema = Mapping[str, Any]
 
 
-def field_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Field name → the string literal below it, or the field's description; empty text where there is neither."""
-    found: dict[str, str] = {}
-    for base in reversed(model.__mro__):
-        if not issubclass(base, BaseModel) or base is BaseModel:
-            continue
-        try:
-            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
-        except (OSError, TypeError):  # made by create_model: it has no source of its own
-            continue
-        assert isinstance(body, ast.ClassDef)
-        for node, after in zip(body.body, body.body[1:], strict=False):
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                match after:
-                    case ast.Expr(value=ast.Constant(value=str(text))):
-                        found[node.target.id] = " ".join(inspect.cleandoc(text).replace("``", "`").split())
-    return {name: found.get(name) or field.description or "" for name, field in model.model_fields.items()}
+def words(model: type[BaseModel]) -> dict[str, str]:
+    """Key → what it means, in one line of Markdown."""
+    return {key: " ".join(text.replace("``", "`").split()) for key, text in field_docs(model).items()}
 
 
 def summary(model: type[BaseModel]) -> str:
@@ -43,11 +27,13 @@ def summary(model: type[BaseModel]) -> str:
 
 def model_table(model: type[BaseModel], head: str = "key") -> str:
     """One row per field. Types that are models link to the section of their name."""
-    schema = model.model_json_schema(by_alias=True)
-    properties, docs, rows = schema.get("properties", {}), field_docs(model), []
+    whole = model.model_json_schema(by_alias=True)
+    schema = whole["$defs"][whole["$ref"].rpartition("/")[2]] if "$ref" in whole else whole  # it names itself
+    properties, texts, rows = schema.get("properties", {}), words(model), []
+    definitions = whole.get("$defs", {})
     for name, field in model.model_fields.items():
         key = field.alias or name
-        rows.append((code(key), _type(properties[key]), _default(field, properties[key]), docs[name]))
+        rows.append((code(key), _type(properties[key], definitions), _default(field), texts[key]))
     return table([head, "type", "default", "meaning"], rows)
 
 
@@ -71,22 +57,23 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models(argument)
 
 
-def _type(schema: Schema) -> str:
+def _type(schema: Schema, definitions: Schema) -> str:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return _type(definitions[name], definitions) if "enum" in definitions[name] else f"[{name}](#{name.lower()})"
     if "const" in schema:
         return code(schema["const"])
     if "enum" in schema:
         return " ".join(code(value) for value in schema["enum"])
     for union in ("anyOf", "oneOf", "allOf"):
         if union in schema:
-            return " or ".join(dict.fromkeys(_type(part) for part in schema[union] if part.get("type") != "null"))
+            parts = [_type(part, definitions) for part in schema[union] if part.get("type") != "null"]
+            return " or ".join(dict.fromkeys(parts))
     if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
+        return f"list of {_type(schema.get('items', {}), definitions)}"
     if schema.get("type") == "object":
         inner = schema.get("additionalProperties")
-        return f"map of {_type(inner)}" if isinstance(inner, dict) and inner else "map"
+        return f"map of {_type(inner, definitions)}" if isinstance(inner, dict) and inner else "map"
     if schema.get("format") == "password":
         return "secret text"
     if schema.get("examples"):
@@ -95,30 +82,20 @@ def _type(schema: Schema) -> str:
     return names.get(str(schema.get("type")), "anything")
 
 
-def _default(field: FieldInfo, schema: Schema) -> str:
+def _default(field: FieldInfo) -> str:
+    """The default as a person would write it into the file."""
     if field.is_required():
         return "required"
-    return _spelled(field.get_default(call_default_factory=True), schema)
-
-
-def _spelled(value: object, schema: Schema) -> str:
-    """A default as a person would write it into the file."""
+    value = field.get_default(call_default_factory=True)
     match value:
-        case None | "" | () | {}:
+        case None | "" | ():
             return "–"
         case BaseModel():
             return "see there"
         case SecretStr():
             return code(value.get_secret_value())
-        case timedelta():
-            return code(format_duration(value))
-        case time():
-            return code(f'"{value:%H:%M}"')
-        case bool():
-            return code(str(value).lower())
-        case float() if str((schema.get("examples") or [""])[0]).endswith("%"):
-            return code(f"{value:g}%")
-        case tuple() | list():
-            return ", ".join(_spelled(item, schema.get("items", {})) for item in value)
-        case _:
-            return code(value)
+    annotation: Any = Annotated[field.annotation, *field.metadata, None]
+    written = TypeAdapter(annotation).dump_python(value, mode="json")
+    if written in ([], {}):
+        return "–"
+    return code(json.dumps(written, ensure_ascii=False) if isinstance(written, list | bool) else written)

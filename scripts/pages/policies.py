@@ -8,9 +8,9 @@ from costguard.rules.kind import RuleKind
 from costguard.rules.policy import GpuMatch, Hook, Limits, Match, Policy, Rung
 from costguard.rules.registry import RULES
 from scripts.pages.markdown import code, table
-from scripts.pages.models import field_docs, model_table, summary
+from scripts.pages.models import model_table, summary
 
-_PARTS = ((Match, "match"), (GpuMatch, "match.gpus"), (Rung, "respond"), (Hook, "hook"), (Limits, "limits"))
+_PARTS = (Match, GpuMatch, Rung, Hook, Limits, TimeGrammar)
 _INTRO = """\
 A policy is one entry of `policies:` in a YAML file: a rule, what it looks at, and what is done. Durations are
 written `45m 8h 7d`, money `"12.50 CNY"`, rates `"12 CNY/h"` or `"1.5 CNY/gpu/h"`, shares `5%`. The starter pack
@@ -38,16 +38,16 @@ def page(root: Path) -> str:
     ]
     parts = ["# Policies", _INTRO, "## Rules at a glance", table(["rule", "", "", "may stop"], index)]
     parts += ["## A policy", model_table(Policy)]
-    for model, name in _PARTS:
-        parts += [f"### {name}", summary(model), model_table(model)]
-    parts += ["### Times", summary(TimeGrammar), model_table(TimeGrammar)]
+    parts += ["### When", "The rule's own keys: see each rule below."]
+    for model in _PARTS:
+        parts += [f"### {model.__name__}", summary(model), model_table(model)]
     for kind in RULES.values():
         parts += _rule(kind)
     return "\n\n".join(part for part in parts if part)
 
 
 def _rule(kind: RuleKind[Any]) -> list[str]:
-    keys = model_table(kind.when) if field_docs(kind.when) else "It has no keys."
+    keys = model_table(kind.when) if kind.when.model_fields else "It has no keys."
     facts = [f"speaks of: {kind.subject.value}", "" if kind.may_stop else "may not stop or release", _needs(kind)]
     needs = " · ".join(filter(None, facts))
     return [f"## {kind.name}", kind.summary.en, kind.summary.zh, needs, keys, f"```yaml\n{kind.example.rstrip()}\n```"]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scripts import docs
-from scripts.pages import cases, commands, models, providers
+from scripts.pages import cases, commands, metrics, models, providers
 from tests.repo.checkout import ROOT, python
 
 
@@ -20,7 +20,7 @@ def test_every_setting_has_its_sentence() -> None:
     silent = [
         f"{model.__name__}.{field}"
         for model in (Settings, *models.nested(Settings))
-        for field, text in models.field_docs(model).items()
+        for field, text in models.words(model).items()
         if not text and field != "kind"
     ]
     assert silent == []
@@ -35,7 +35,7 @@ def test_every_rule_is_explained_in_both_languages_with_an_example() -> None:
         assert rule.summary.en.strip()
         assert re.search(r"[\u4e00-\u9fff]", rule.summary.zh), name
         assert f"rule: {name}" in rule.example
-        silent = [field for field, words in models.field_docs(rule.when).items() if not words]
+        silent = [field for field, words in models.words(rule.when).items() if not words]
         assert silent == [], name
 
 
@@ -44,6 +44,14 @@ def test_every_capability_has_a_line() -> None:
     for manifest in providers.manifests(ROOT):
         missing = [name for name in manifest["capabilities"] if f"| `{name}` |" not in text]
         assert missing == [], manifest["id"]
+
+
+def test_every_metric_is_named_and_explained() -> None:
+    text = (ROOT / "docs/metrics.md").read_text("utf-8")
+    for metric in metrics.collectors():
+        assert f"`{metric._name}" in text
+        assert metric._name.startswith("costguard_")
+        assert metric._documentation.endswith(".")
 
 
 def test_every_command_says_what_it_does() -> None:

@@ -22,19 +22,20 @@ def test_no_module_outgrows_its_reader() -> None:
 
 
 def test_unit_tests_mirror_the_source() -> None:
-    """tests/unit/a/test_b.py tests a/b.py of costguard or of an adapter; `test_b_more.py` may share it."""
-    modules = {p.parts[2:] for p in python("src")} | {p.parts[1:] for p in python("adapters")}
+    """tests/unit/a/test_b.py tests b of costguard.a, of the adapter a or of tests/a; test_b_more.py may share it."""
+    modules = {p.parts[2:-1] + (p.stem,) for p in tracked() if p.parts[0] == "src"}
+    modules |= {
+        (p.parts[1].removeprefix("costguard_"), *p.parts[2:-1], p.stem) for p in tracked() if p.parts[0] == "adapters"
+    }
+    modules |= {p.parts[1:-1] + (p.stem,) for p in python("tests")}
     strays = []
     for path in python("tests"):
         if path.parts[1] != "unit" or not path.name.startswith("test_"):
             continue
-        package, stem = path.parts[2:-1], path.stem.removeprefix("test_")
-        candidates = {(*package, "_".join(stem.split("_")[:n]) + ".py") for n in range(1, stem.count("_") + 2)}
-        whole_package = {
-            (*package, stem, "__init__.py"),
-            (*package, "__init__.py") if stem == (package or ("",))[-1] else (),
-        }
-        if not (candidates | whole_package) & modules:
+        package, words = path.parts[2:-1], path.stem.removeprefix("test_").split("_")
+        nouns = {(*package, "_".join(words[:n])) for n in range(1, len(words) + 1)}
+        folders = {(*noun, "__init__") for noun in nouns}
+        if not (nouns | folders) & modules:
             strays.append(str(path))
     assert strays == [], "no module of that name"
 
@@ -58,11 +59,8 @@ def test_every_module_of_the_pure_core_is_tested(package: str) -> None:
 
 
 def test_every_module_says_why_it_exists() -> None:
-    bare = [
-        str(p)
-        for p in python("src", "adapters", "scripts")
-        if not (ROOT / p).read_text("utf-8").lstrip().startswith(('"""', 'r"""'))
-    ]
+    texts = {str(p): (ROOT / p).read_text("utf-8").strip() for p in python("src", "adapters", "scripts")}
+    bare = [path for path, text in texts.items() if text and not text.startswith(('"""', 'r"""'))]
     assert bare == []
 
 

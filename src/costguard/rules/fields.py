@@ -121,6 +121,18 @@ def _byte_rate(value: object) -> float | None:
     return float(match[1]) * _BYTE_UNITS[match[2]]
 
 
+def _cores_text(value: float | None) -> str:
+    return "off" if value is None else f"{value:g} core{'' if value == 1 else 's'}"
+
+
+def _byte_rate_text(value: float | None) -> str:
+    """In the largest decimal unit that keeps it at or above one, so that it can be read back."""
+    if value is None:
+        return "off"
+    unit = next((u for u in ("GB", "MB", "KB") if value >= _BYTE_UNITS[u]), "B")
+    return f"{Decimal(repr(value)) / _BYTE_UNITS[unit]:f}".rstrip("0").rstrip(".") + f"{unit}/s"
+
+
 def parse_zone(value: object) -> ZoneInfo:
     """An IANA zone. Abbreviations are refused with the IANA name to use (CST is four zones)."""
     if isinstance(value, ZoneInfo):
@@ -176,13 +188,13 @@ RateText = Annotated[
 Cores = Annotated[
     float | None,
     BeforeValidator(_cores),
-    PlainSerializer(lambda v: "off" if v is None else f"{v:g} cores", return_type=str),
+    PlainSerializer(_cores_text, return_type=str),
     _text_schema(r"^(off|\d+(\.\d+)? cores?)$", "1 core"),
 ]
 ByteRate = Annotated[
     float | None,
     BeforeValidator(_byte_rate),
-    PlainSerializer(lambda v: "off" if v is None else f"{v:g}B/s", return_type=str),
+    PlainSerializer(_byte_rate_text, return_type=str),
     _text_schema(r"^(off|\d+(\.\d+)?\s*[KMG]?i?B/s)$", "1MB/s"),
 ]
 Zone = Annotated[

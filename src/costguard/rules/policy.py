@@ -28,7 +28,7 @@ class GpuMatch(Strict):
 
     min: float | None = Field(None, ge=0, description="at least so many cards")
     max: float | None = Field(None, ge=0, description="at most so many cards")
-    models: Texts | None = Field(None, description="globs on the card's model, like *A100*")
+    models: Texts | None = Field(None, description="globs on the card's model, like `*A100*`")
 
 
 class Match(Strict):
