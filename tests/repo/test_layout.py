@@ -23,11 +23,11 @@ def test_no_module_outgrows_its_reader() -> None:
 
 def test_unit_tests_mirror_the_source() -> None:
     """tests/unit/a/test_b.py tests b of costguard.a, of the adapter a or of tests/a; test_b_more.py may share it."""
-    modules = {p.parts[2:-1] + (p.stem,) for p in tracked() if p.parts[0] == "src"}
+    modules = {(*p.parts[2:-1], p.stem) for p in tracked() if p.parts[0] == "src"}
     modules |= {
         (p.parts[1].removeprefix("costguard_"), *p.parts[2:-1], p.stem) for p in tracked() if p.parts[0] == "adapters"
     }
-    modules |= {p.parts[1:-1] + (p.stem,) for p in python("tests")}
+    modules |= {(*p.parts[1:-1], p.stem) for p in python("tests")}
     strays = []
     for path in python("tests"):
         if path.parts[1] != "unit" or not path.name.startswith("test_"):
