@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from pydantic import ValidationError
+
 from costguard.domain.charge import Balance, Charge
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import Kind, Resource, ResourceRef, StopEffect
@@ -141,7 +143,10 @@ def connect(spec: AccountSpec, clock: Clock) -> SimulatedConnection:
     """A connection to the world of the account's scenario. Raises ConfigErrors for a scenario that does not hold,
     ConfigError for a cloud that it does not have."""
     base = spec.credentials.model_dump(exclude_unset=True) if isinstance(spec.credentials, SimulatedAccount) else {}
-    options = SimulatedAccount.model_validate({**base, **spec.options})
+    try:
+        options = SimulatedAccount.model_validate({**base, **spec.options})
+    except ValidationError as failure:
+        raise ConfigError(f"account {spec.name}: {failure.errors(include_input=False)}") from None
     world = world_for(
         clock, options.scenario, state=options.state, start=options.start, scale=options.scale
     )  # fmt: skip

@@ -11,6 +11,8 @@ def compute_billing_ends(personality: Personality, kind: Kind, charge: ChargeTyp
     prepaid and owned machines are paid for already. A stop of a notebook always ends its bill."""
     if charge in (ChargeType.PREPAID, ChargeType.RESERVED, ChargeType.OWNED) or personality == "rack":
         return Ends.NO
+    if charge is ChargeType.UNKNOWN:
+        return Ends.UNKNOWN
     excluded = local_disk or (personality == "tencent" and charge is ChargeType.SPOT)
     if excluded and kind is Kind.VM and personality in ("alibaba", "tencent"):
         return Ends.NO

@@ -32,7 +32,6 @@ CODES: dict[str, type[ProviderError]] = {
     "ConnectionReset": Unavailable,
     "RequestTimeout": TimedOut,
     "MalformedResponse": BadResponse,
-    "RepeatedPageToken": BadResponse,
 }
 
 

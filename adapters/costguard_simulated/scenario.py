@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
@@ -56,10 +56,19 @@ def _known_code(value: str) -> str:
     return value
 
 
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ValueError(f"not an IANA time zone: {value!r}; write one like Asia/Shanghai") from None
+    return value
+
+
 Offset = Annotated[timedelta, BeforeValidator(_offset)]
 Amount = Annotated[Decimal, BeforeValidator(_no_float)]
 WorkName = Annotated[str, AfterValidator(_known_work)]
 ErrorCode = Annotated[str, AfterValidator(_known_code)]
+ZoneName = Annotated[str, AfterValidator(_zone)]
 Personality = Literal["alibaba", "tencent", "aws", "rack"]
 
 
@@ -205,7 +214,7 @@ class CloudSpec(_Model):
     personality: Personality
     account_id: str
     currency: str = Field(pattern="[A-Z]{3}")
-    billing_timezone: str = "Asia/Shanghai"
+    billing_timezone: ZoneName = "Asia/Shanghai"
     regions: list[str]
     skus: dict[str, Sku]
     storage: StoragePrices = StoragePrices()
@@ -226,7 +235,6 @@ class CloudSpec(_Model):
                 raise ValueError(f"machine {machine.name}: no region {machine.region!r}")
             if machine.charge is ChargeType.PREPAID and self.skus[machine.sku].per_month is None:
                 raise ValueError(f"machine {machine.name}: sku {machine.sku!r} has no per_month")
-        ZoneInfo(self.billing_timezone)
         return self
 
 
@@ -279,7 +287,7 @@ class Scenario(_Model):
     name: str
     seed: int = 1
     start: AwareDatetime
-    timezone: str = "Asia/Shanghai"
+    timezone: ZoneName = "Asia/Shanghai"
     scale: int = Field(1, ge=1)
     clouds: dict[str, CloudSpec]
     people: list[ActSpec] = Field(default_factory=list)
@@ -300,7 +308,6 @@ class Scenario(_Model):
         for fault in self.faults:
             if fault.cloud is not None and fault.cloud not in self.clouds:
                 raise ValueError(f"fault: no cloud {fault.cloud!r}")
-        ZoneInfo(self.timezone)
         return self
 
 

@@ -75,7 +75,8 @@ class Timeline:
 
 def draw(machine: Machine, operations: Sequence[Operation], reactions: Sequence[Reaction]) -> Timeline:
     """The whole timeline. Operations that make no sense in their moment change nothing."""
-    phases, events = [], []
+    phases: list[Phase] = []
+    events: list[Operation] = []
     plan = list(machine.plan)
     if machine.created_at < machine.started_at:
         phases.append(Phase(machine.created_at, State.STOPPED, None))
@@ -84,6 +85,7 @@ def draw(machine: Machine, operations: Sequence[Operation], reactions: Sequence[
         boot = machine.created_at
     up = boot + jitter(machine.seed, boot, 25, 55)
     phases += [Phase(boot, State.PENDING, None), Phase(up, State.RUNNING, boot)]
+    events.append(Operation(boot, "start", machine.spec.creator or (machine.spec.tags or {}).get("owner", "user")))
     todo: list[tuple[datetime, int, Operation]] = []
     waiting = list(reactions)
     count = 0

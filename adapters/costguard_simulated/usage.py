@@ -4,8 +4,9 @@ Alibaba-like and rack give each card's maximum, AWS-like too; Tencent-like gives
 machine that was not running for a whole minute has no sample for it, and neither has one whose agent is silent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from zoneinfo import ZoneInfo
 
 from costguard.domain.resource import Kind, Resource, ResourceRef, State
@@ -40,6 +41,8 @@ _DELAY: dict[Personality, timedelta] = {
     "rack": timedelta(seconds=30),
 }
 _ZERO: Range = (0.0, 0.0)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Row = tuple[int, Segment]
 
 
 class UsageReader:
@@ -109,22 +112,22 @@ class UsageReader:
         if not running:
             return
         parts = list(segments(timeline.plan, machine.seed, self._zone, first - grid.step, last))
-        rows: list[tuple[int, Segment]] = []
+        rows: list[Row] = []
         position = 0
         for start, end in running:
-            for at in range(max(first, grid.ceil(start) + grid.step), min(last, grid.floor(end)) + 1, grid.step):
+            for at in range(max(first - grid.step, ceil_minute(start)) + 1, min(last, floor_minute(end)) + 1):
                 while position < len(parts) and parts[position].end < at:
                     position += 1
                 if position < len(parts):
                     rows.append((at, parts[position]))
-        for metric in metrics:
+        for metric in sorted(metrics):
             if metric in _GPU:
                 self._gpu(machine, ref, metric, rows, grid, out)
             elif metric in _HOST or (metric is Metric.CONNECTIONS and machine.kind is Kind.ENDPOINT):
                 self._host(machine, ref, metric, rows, grid, out)
 
     def _gpu(
-        self, machine: Machine, ref: ResourceRef, metric: Metric, rows: list[tuple[int, Segment]], grid: "_Grid",
+        self, machine: Machine, ref: ResourceRef, metric: Metric, rows: "list[Row]", grid: "_Grid",
         out: list[UsageSample],
     ) -> None:  # fmt: skip
         cards = gpu_cards(machine)
@@ -138,35 +141,40 @@ class UsageReader:
         noises = [_noise(seed_of(machine.seed, metric, card)) for card in range(cards)]
         if mean:
             whole = Series(ref, metric, None, source, Statistic.MEAN, cards)
-            for at, segment in rows:
+
+            def over_cards(at: int, segment: Segment) -> float:
                 values = [_card(metric, segment, card, at, noises[card](at), mean=True) for card in range(cards)]
-                out.append(UsageSample(whole, grid.time(at), round(sum(values) / cards, 2), grid.period))
+                return round(sum(values) / cards, 2)
+
+            out += grid.samples(whole, rows, over_cards)
             return
         for card in range(cards):
-            series = Series(ref, metric, card, source, Statistic.MAX)
-            noise = noises[card]
-            for at, segment in rows:
-                value = round(_card(metric, segment, card, at, noise(at), mean=False), 1)
-                out.append(UsageSample(series, grid.time(at), value, grid.period))
+
+            def of_card(at: int, segment: Segment, card: int = card) -> float:
+                return round(_card(metric, segment, card, at, noises[card](at), mean=False), 1)
+
+            out += grid.samples(Series(ref, metric, card, source, Statistic.MAX), rows, of_card)
 
     def _host(
-        self, machine: Machine, ref: ResourceRef, metric: Metric, rows: list[tuple[int, Segment]], grid: "_Grid",
+        self, machine: Machine, ref: ResourceRef, metric: Metric, rows: "list[Row]", grid: "_Grid",
         out: list[UsageSample],
     ) -> None:  # fmt: skip
+        noise, vcpus = _noise(seed_of(machine.seed, metric)), machine.sku.vcpus
+
+        def cores(at: int, segment: Segment) -> float:
+            mode = segment.mode
+            low = mode.cores[0] + mode.core_share[0] * vcpus
+            high = mode.cores[1] + mode.core_share[1] * vcpus
+            return round(min(low + (high - low) * noise(at), float(vcpus)), 2)
+
+        def flow(at: int, segment: Segment) -> float:
+            mode = segment.mode
+            ranges = {Metric.NETWORK: mode.network, Metric.DISK: mode.disk, Metric.CONNECTIONS: mode.connections}
+            low, high = ranges[metric]
+            return round(low + (high - low) * noise(at), 2)
+
         series = Series(ref, metric, None, _SOURCE[self._personality][1], Statistic.MEAN)
-        noise = _noise(seed_of(machine.seed, metric))
-        for at, segment in rows:
-            mode, share = segment.mode, noise(at)
-            if metric is Metric.CPU_CORES:
-                low = mode.cores[0] + mode.core_share[0] * machine.sku.vcpus
-                high = mode.cores[1] + mode.core_share[1] * machine.sku.vcpus
-                value = min(low + (high - low) * share, float(machine.sku.vcpus))
-            else:
-                low, high = {
-                    Metric.NETWORK: mode.network, Metric.DISK: mode.disk, Metric.CONNECTIONS: mode.connections,
-                }[metric]  # fmt: skip
-                value = low + (high - low) * share
-            out.append(UsageSample(series, grid.time(at), round(value, 2), grid.period))
+        out += grid.samples(series, rows, cores if metric is Metric.CPU_CORES else flow)
 
 
 class _Grid:
@@ -175,15 +183,24 @@ class _Grid:
     def __init__(self, since: datetime, until: datetime, period: timedelta) -> None:
         self.since, self.until, self.period = since, until, period
         self.step = int(period / _MINUTE)
-        self.first, self.last = self.ceil(since), self.floor(until)
+        self.first = -(-ceil_minute(since) // self.step) * self.step
+        self.last = floor_minute(until) // self.step * self.step
         self.steps = max(0, (self.last - self.first) // self.step + 1)
         self._times: dict[int, datetime] = {}
 
-    def ceil(self, at: datetime) -> int:
-        return -(-_micros(at) // (60_000_000 * self.step)) * self.step
-
-    def floor(self, at: datetime) -> int:
-        return _micros(at) // (60_000_000 * self.step) * self.step
+    def samples(
+        self, series: Series, rows: "list[Row]", value: Callable[[int, Segment], float]
+    ) -> Iterator[UsageSample]:
+        """One sample for each whole period: the maximum or the mean of its minutes, as the series says."""
+        if self.step == 1:
+            for at, segment in rows:
+                yield UsageSample(series, self.time(at), value(at, segment), self.period)
+            return
+        for at, minutes in groupby(rows, lambda row: -(-row[0] // self.step) * self.step):
+            values = [value(minute, segment) for minute, segment in minutes]
+            if len(values) == self.step:
+                whole = max(values) if series.statistic is Statistic.MAX else round(sum(values) / self.step, 2)
+                yield UsageSample(series, self.time(at), whole, self.period)
 
     def time(self, minute: int) -> datetime:
         found = self._times.get(minute)
@@ -192,8 +209,12 @@ class _Grid:
         return found
 
 
-def _micros(at: datetime) -> int:
-    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+def floor_minute(at: datetime) -> int:
+    return (at - _EPOCH) // _MINUTE
+
+
+def ceil_minute(at: datetime) -> int:
+    return -((_EPOCH - at) // _MINUTE)
 
 
 def _card(metric: Metric, segment: Segment, card: int, minute: int, noise: float, *, mean: bool) -> float:

@@ -5,7 +5,7 @@ touches. Minutes are counted from the Unix epoch. Knows nothing of power states:
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -26,6 +26,7 @@ from costguard_simulated.modes import MODES, Mode
 PATTERNS = frozenset({"developer", "batch"})
 KINDS_OF_WORK = PATTERNS | MODES.keys()
 _DAY = 24 * 60
+_DAWN = 8 * 60 + 30
 _LONGEST_JOB = 9 * 3600.0
 
 
@@ -90,47 +91,60 @@ def _pattern(name: str, seed: int, zone: ZoneInfo, start: int, end: int) -> Iter
 
 @lru_cache(maxsize=8192)
 def _day(name: str, seed: int, ordinal: int, midnight: int) -> tuple[Segment, ...]:
-    rng = Random(seed_of(seed, name, ordinal))
+    """One local day without gaps. What a developer starts in the evening may run until the next morning."""
     if name == "batch":
-        return _fill(rng, midnight, [(0, _DAY)], QUEUE_PAUSE, TRAINING_UTIL, "idle")
+        return tuple(_with_rest(_jobs(Random(seed_of(seed, name, ordinal)), [(0, _DAY)], _QUEUE), midnight, "idle"))
+    night = [
+        Job(0, min(job.end - _DAY, _DAWN), job.level) for job in _office_day(seed, ordinal - 1) if job.end > _DAY
+    ]  # fmt: skip
+    return tuple(_with_rest([*night, *_office_day(seed, ordinal)], midnight, "loaded"))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Minutes of the day [start, end), the end possibly of the next one; ``level`` 0 leaves the GPU alone."""
+
+    start: int
+    end: int
+    level: float
+
+
+_Habit = tuple[tuple[float, float], tuple[float, float, float]]
+_QUEUE: _Habit = (QUEUE_PAUSE, TRAINING_UTIL)
+_DESK: _Habit = (DEVELOPER_PAUSE, SHARED_UTIL)
+
+
+@lru_cache(maxsize=8192)
+def _office_day(seed: int, ordinal: int) -> tuple[Job, ...]:
+    rng = Random(seed_of(seed, "developer", ordinal))
     if date.fromordinal(ordinal).weekday() >= 5 and rng.random() < 0.8:
-        return _fill(rng, midnight, [], DEVELOPER_PAUSE, SHARED_UTIL, "idle")
-    morning = int(rng.gauss(10 * 60, 25))
-    evening = int(rng.gauss(20 * 60 + 15, 55))
-    lunch = int(rng.gauss(12 * 60 + 10, 10))
-    awake = [(morning, lunch), (lunch + 75, max(lunch + 90, min(evening, _DAY)))]
-    return _fill(rng, midnight, awake, DEVELOPER_PAUSE, SHARED_UTIL, "loaded")
+        return ()
+    morning = max(_DAWN, int(rng.gauss(10 * 60, 25)))
+    lunch = max(morning, int(rng.gauss(12 * 60 + 10, 10)))
+    evening = min(_DAY, int(rng.gauss(20 * 60 + 15, 55)))
+    return tuple(_jobs(rng, [(morning, lunch), (lunch + 75, evening)], _DESK))
 
 
-def _fill(
-    rng: Random,
-    midnight: int,
-    awake: list[tuple[int, int]],
-    pause: tuple[float, float],
-    util: tuple[float, float, float],
-    rest: str,
-) -> tuple[Segment, ...]:
-    """A whole day: jobs and pauses in the ``awake`` minutes; the last job of the day may run into the night."""
-    found: list[Segment] = []
+def _jobs(rng: Random, awake: list[tuple[int, int]], habit: _Habit) -> Iterator[Job]:
+    """Jobs that begin in the ``awake`` minutes, one after the other with pauses."""
+    pause, util = habit
     at = 0
     for begin, until in awake:
         at = max(at, begin)
         while at < until:
-            length = max(1, round(job_seconds(rng, _LONGEST_JOB) / 60))
-            level = job_util(rng, util)
-            mode = MODES["training"] if level else MODES["cpu_only"]
-            stop = min(at + length, _DAY)
-            found.append(Segment(midnight + at, midnight + stop, mode, None, level or None))
-            at = stop + max(1, round(pause_seconds(rng, pause) / 60))
-    return tuple(_with_rest(found, midnight, MODES[rest]))
+            end = at + max(1, round(job_seconds(rng, _LONGEST_JOB) / 60))
+            yield Job(at, end, job_util(rng, util))
+            at = end + max(1, round(pause_seconds(rng, pause) / 60))
 
 
-def _with_rest(work: list[Segment], midnight: int, rest: Mode) -> Iterator[Segment]:
+def _with_rest(jobs: Iterable[Job], midnight: int, rest: str) -> Iterator[Segment]:
     at = midnight
-    for segment in work:
-        if segment.start > at:
-            yield Segment(at, segment.start, rest)
-        yield segment
-        at = segment.end
+    for job in jobs:
+        start, end = midnight + job.start, midnight + min(job.end, _DAY)
+        if start > at:
+            yield Segment(at, start, MODES[rest])
+        if start < end:
+            yield Segment(start, end, MODES["training" if job.level else "cpu_only"], None, job.level or None)
+        at = end
     if at < midnight + _DAY:
-        yield Segment(at, midnight + _DAY, rest)
+        yield Segment(at, midnight + _DAY, MODES[rest])
