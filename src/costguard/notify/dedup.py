@@ -1,0 +1,32 @@
+"""Dedup: is this news? Decided against the record of what was really sent, with a named reason. Pure."""
+
+import hashlib
+from datetime import datetime, timedelta
+
+from costguard.domain.notice import Notice, NoticeKind, SendReason
+from costguard.notify.outbox import Sent
+
+# Asked for, one by one: never the same as another.
+_ALWAYS = frozenset({NoticeKind.TEST})
+
+
+def facts_hash(notice: Notice) -> str:
+    """What makes a message the same fact again: its kind and its ``dedup`` text, not the numbers in it."""
+    text = f"{notice.kind.value}\x1f{notice.facts.get('dedup', '')}\x1f{notice.facts.get('dry_run', False)}"
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def dedup(notice: Notice, last: Sent | None, now: datetime, repeat: timedelta) -> tuple[bool, SendReason]:
+    """Whether to send, and why.
+
+    ``last`` is the newest send of the same alert to the same channel. An all-clear goes only to whom something was
+    told; the same fact goes again only after ``repeat``.
+    """
+    if notice.kind in _ALWAYS:
+        return True, SendReason.FIRST
+    clears = notice.kind is NoticeKind.CLEARED or notice.facts.get("recovered") is True
+    if last is None:
+        return (False, SendReason.NOT_TOLD) if clears else (True, SendReason.FIRST)
+    if last.facts_hash == facts_hash(notice):
+        return (False, SendReason.DUPLICATE) if now - last.sent_at < repeat else (True, SendReason.REPEAT)
+    return True, SendReason.RESOLVED if clears else SendReason.CHANGED

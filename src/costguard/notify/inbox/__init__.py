@@ -1,0 +1,1 @@
+"""The local chat inbox: a receiver that speaks the wire formats of Slack and DingTalk."""
