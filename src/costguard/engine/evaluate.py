@@ -1,0 +1,97 @@
+"""Evaluate: policies and a snapshot in, judgements and findings out. Nothing else is looked at.
+
+Policies do not see each other and resources do not see each other, so the order of neither changes an
+answer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from costguard.domain.finding import Finding, Judgement, Outcome, SubjectType
+from costguard.domain.resource import Resource, ResourceRef
+from costguard.domain.snapshot import Snapshot
+from costguard.domain.usage import WindowSpec
+from costguard.engine.activity import ACTIVITY_WINDOWS
+from costguard.engine.ladder import rungs_for
+from costguard.rules.kind import RuleKind
+from costguard.rules.match import Matcher, compile_match
+from costguard.rules.policy import Policy
+from costguard.rules.registry import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A policy made ready once: its kind, its matcher, its hash."""
+
+    policy: Policy
+    kind: RuleKind[Any]
+    matcher: Matcher
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What the rules say. ``judgements`` by policy name, also those that do not fire; ``matched`` the refs
+    of the resources that the policy speaks of; ``findings`` ordered by policy, subject and threshold."""
+
+    policies: Mapping[str, Prepared]
+    judgements: Mapping[str, tuple[Judgement, ...]]
+    findings: tuple[Finding, ...]
+    matched: Mapping[str, tuple[ResourceRef, ...]]
+
+
+def prepare(policy: Policy) -> Prepared:
+    return Prepared(policy, kind_of(policy), compile_match(policy.match), policy.content_hash)
+
+
+def windows_needed(policies: Iterable[Policy]) -> frozenset[WindowSpec]:
+    """Every usage window that these policies read, and those of the busy guard if any of them can act."""
+    needed: set[WindowSpec] = set()
+    for policy in policies:
+        needed |= kind_of(policy).needs(policy.when)
+        if any(rung.do.acts for rung in policy.respond):
+            needed |= ACTIVITY_WINDOWS
+    return frozenset(needed)
+
+
+def evaluate(policies: Iterable[Policy | Prepared], snapshot: Snapshot) -> Evaluation:
+    """Every policy's judgements. Pure: the same input gives the same answer, in any order of its parts."""
+    prepared = {p.policy.name: p for p in (p if isinstance(p, Prepared) else prepare(p) for p in policies)}
+    pairs = [(r, snapshot.accounts.get(r.ref.account)) for r in snapshot.resources.values()]
+    judgements: dict[str, tuple[Judgement, ...]] = {}
+    matched: dict[str, tuple[ResourceRef, ...]] = {}
+    findings: list[Finding] = []
+    for name, ready in prepared.items():
+        matches = ready.matcher.matches
+        resources = [resource for resource, account in pairs if matches(resource, account)]
+        answers = _judge(ready, resources, snapshot)
+        judgements[name] = answers
+        matched[name] = tuple(resource.ref for resource in resources)
+        findings.extend(_finding(ready, answer) for answer in answers if answer.outcome is Outcome.FIRES)
+    findings.sort(key=lambda f: (f.policy, f.subject.key, f.threshold))
+    return Evaluation(prepared, judgements, tuple(findings), matched)
+
+
+def _judge(ready: Prepared, resources: Sequence[Resource], snapshot: Snapshot) -> tuple[Judgement, ...]:
+    answers = tuple(ready.kind.judge(ready.policy.when, resources, snapshot))
+    if ready.kind.subject is SubjectType.RESOURCE:
+        return answers
+    # A budget speaks of its boxes too, but they are only a finding where some rung is for them.
+    return tuple(
+        a for a in answers if rungs_for(ready.policy, ready.kind.subject, a.subject.type, a.threshold)
+    )  # fmt: skip
+
+
+def _finding(ready: Prepared, answer: Judgement) -> Finding:
+    since = answer.since
+    assert since is not None, f"rule {ready.kind.name} fires without since"
+    return Finding(
+        ready.policy.name, ready.hash, ready.kind.name, answer.subject, since, answer.evidence,
+        answer.waste_per_hour, answer.started_at, answer.threshold,
+    )  # fmt: skip
+
+
+def with_live(snapshot: Snapshot, resource: Resource) -> Snapshot:
+    """The snapshot with one resource as a live read just saw it (its owner already resolved)."""
+    return replace(snapshot, resources={**snapshot.resources, resource.ref: resource})

@@ -1,0 +1,225 @@
+"""Explain: for one resource, every policy's match, judgement and guards, and what would change the verdict.
+
+Pure, and the same functions that decide. The document is for JSON and for rendering alike; its values are
+what :mod:`costguard.domain.codec` encodes.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import Answer, GuardCode, Verdict
+from costguard.domain.finding import EvidenceValue, Finding, Judgement, Outcome, SubjectType
+from costguard.domain.resource import Resource, ResourceRef
+from costguard.domain.snapshot import Snapshot
+from costguard.engine.activity import activity_of
+from costguard.engine.effective import dry_run_code
+from costguard.engine.evaluate import Evaluation, Prepared
+from costguard.engine.guard import Case, answers, guard
+from costguard.engine.ladder import Ladder, rungs_for
+from costguard.engine.limits import Limits
+from costguard.engine.ownership import owner_of
+from costguard.engine.protection import protection_of
+from costguard.engine.settings import EngineSettings
+
+Document = dict[str, object]
+
+_REMEDY: Mapping[GuardCode, str] = {
+    GuardCode.STALE: "its inventory and usage are read again",
+    GuardCode.PROTECTED: "the keep tag, keep or lock is taken away",
+    GuardCode.FENCED: "never_stop no longer names it",
+    GuardCode.SELF: "costguard runs somewhere else",
+    GuardCode.BUSY: "every source is quiet for 30 min, or the policy says when_busy: stop",
+    GuardCode.UNKNOWN: "the missing metric arrives, or the policy says when_unknown: stop",
+    GuardCode.GROUP_MEMBER: "never: scale the group in, or delete the job",
+    GuardCode.UNSUPPORTED: "the adapter can do it and the account allows it",
+    GuardCode.SAVES_NOTHING: "a stop ends its bill",
+    GuardCode.LOSES_DATA: "nothing would be lost",
+    GuardCode.TOO_YOUNG: "it has run for a while",
+    GuardCode.COOLDOWN: "24 h pass without another restart",
+    GuardCode.OUTSIDE_HOURS: "only_during opens",
+    GuardCode.NOT_WARNED: "the warning is delivered",
+    GuardCode.NOT_DUE: "the grace passes",
+    GuardCode.LIMIT: "a place under the limit gets free",
+    GuardCode.INVENTORY: "the inventory is whole again, or a person looked",
+    GuardCode.APPROVAL: "an admin or the owner says yes",
+    GuardCode.PAUSED: "somebody resumes",
+    GuardCode.LEASE: "this process leads",
+    GuardCode.NOT_ARMED: "the account is listed in enforce_accounts and is who it should be",
+    GuardCode.DRY_RUN: "configuration, account and policy all say mode: enforce",
+}
+
+
+def explain(
+    ref: ResourceRef,
+    evaluation: Evaluation,
+    open_actions: Iterable[Action],
+    snapshot: Snapshot,
+    settings: EngineSettings,
+    executed: Iterable[Action] = (),
+    claimed: str | None = None,
+) -> Document:
+    """The whole story of one resource. Raises KeyError for a ref that the snapshot does not hold."""
+    resource = snapshot.resources[ref]
+    rows = tuple(open_actions)
+    limits = Limits(evaluation, snapshot, settings, (*rows, *executed))
+    account = snapshot.accounts.get(ref.account)
+    owner, found_by = owner_of(resource, settings.owners, account, claimed)
+    seen = activity_of(resource, snapshot)
+    protection = protection_of(resource, snapshot)
+    policies = [
+        _policy(ready, resource, evaluation, rows, snapshot, settings, limits)
+        for _, ready in sorted(evaluation.policies.items())
+    ]
+    return {
+        "schema": "costguard.explain/1",
+        "at": snapshot.now,
+        "resource": {
+            "ref": str(ref), "name": resource.name, "state": resource.state.value, "raw_state": resource.raw_state,
+            "started_at": resource.started_at, "observed_at": resource.observed_at, "price": resource.price,
+            "owner": owner, "owner_found_by": found_by, "group": resource.group,
+        },
+        "activity": {
+            "verdict": seen.activity.value, "reason": seen.reason,
+            "signals": [{"signal": name, "says": proof.value, "max": value} for name, proof, value in seen.signals],
+        },
+        "protection": None if protection is None else {"why": protection.why, "until": protection.until},
+        "sources": _sources(ref, snapshot),
+        "signals": _signals(ref, snapshot),
+        "policies": policies,
+    }  # fmt: skip
+
+
+def _policy(
+    ready: Prepared,
+    resource: Resource,
+    evaluation: Evaluation,
+    rows: tuple[Action, ...],
+    snapshot: Snapshot,
+    settings: EngineSettings,
+    limits: Limits,
+) -> Document:
+    account = snapshot.accounts.get(resource.ref.account)
+    match = ready.matcher.explain(resource, account)
+    document: Document = {
+        "policy": ready.policy.name,
+        "rule": ready.kind.name,
+        "mode": ready.policy.mode,
+        "matched": match.matched,
+        "why_not": match.why_not,
+    }
+    if not match.matched:
+        return document | {"ladders": [], "changes": [match.why_not]}
+    mine = [a for a in evaluation.judgements.get(ready.policy.name, ()) if a.subject.ref == resource.ref]
+    ladders = [_ladder(ready, resource, answer, rows, snapshot, settings, limits) for answer in mine]
+    return document | {"ladders": ladders}
+
+
+def _ladder(
+    ready: Prepared,
+    resource: Resource,
+    answer: Judgement,
+    rows: tuple[Action, ...],
+    snapshot: Snapshot,
+    settings: EngineSettings,
+    limits: Limits,
+) -> Document:
+    evidence: Mapping[str, EvidenceValue] = answer.evidence
+    document: Document = {
+        "outcome": answer.outcome.value, "reason": answer.reason, "threshold": answer.threshold, "since": answer.since,
+        "evidence": dict(evidence), "waste_per_hour": answer.waste_per_hour,
+    }  # fmt: skip
+    ladder = Ladder(rungs_for(ready.policy, ready.kind.subject, SubjectType.RESOURCE, answer.threshold))
+    row = next(
+        (
+            r
+            for r in rows
+            if (r.policy, r.subject, r.threshold) == (ready.policy.name, answer.subject, answer.threshold)
+        ),
+        None,
+    )
+    finding = Finding(
+        ready.policy.name, ready.hash, ready.kind.name, answer.subject, answer.since or snapshot.now, evidence,
+        answer.waste_per_hour, answer.started_at, answer.threshold,
+    )  # fmt: skip
+    dry = dry_run_code(ready.policy, answer.subject, snapshot, settings)
+    action = row or _imagined(finding, ladder, dry is not None, snapshot.now)
+    index = ladder.next_acting(min(action.rung, len(ladder.rungs)))
+    document["action"] = (
+        None if row is None else {"id": row.id, "state": row.state.value, "warned_at": row.warned_at, "rung": row.rung}
+    )
+    if index is None:
+        return document | {"response": "notify", "guards": [], "verdict": None, "changes": _changes(answer, [])}
+    limit = None
+    if ladder.rungs[index].do.ends_billing:
+        limit = limits.ask(ready.policy.name, resource.ref.account, dry is not None)
+    case = Case(
+        ready, finding, action, ladder.rungs[index], ladder.due(action, index), ladder.warned_before(index), resource,
+        snapshot.accounts.get(resource.ref.account), snapshot, settings, dry, limit,
+    )  # fmt: skip
+    every = answers(case)
+    verdict = guard(case)
+    return document | {
+        "response": ladder.rungs[index].do.value,
+        "due_at": case.due_at,
+        "verdict": _verdict(verdict),
+        "guards": [_verdict(one) for _, one in every],
+        "changes": _changes(answer, [one for _, one in every if one.answer is not Answer.ALLOW]),
+    }
+
+
+def _verdict(verdict: Verdict) -> Document:
+    return {
+        "answer": verdict.answer.value,
+        "code": verdict.code.value,
+        "reason": verdict.reason,
+        "until": verdict.until,
+    }
+
+
+def _changes(answer: Judgement, against: list[Verdict]) -> list[str]:
+    """What would have to change for the rung to act, in order."""
+    changes = []
+    if answer.outcome is not Outcome.FIRES:
+        word = "the rule fires" if answer.outcome is Outcome.CLEAR else "the missing data arrives and the rule fires"
+        changes.append(f"{word} (now: {answer.reason})")
+    changes.extend(f"{_REMEDY[one.code]} ({one.reason})" for one in against)
+    return changes
+
+
+def _imagined(finding: Finding, ladder: Ladder, dry: bool, now: datetime) -> Action:
+    """The ladder that a finding would open now, for a resource that has none."""
+    return Action(
+        id="", policy=finding.policy, policy_hash=finding.policy_hash, rule=finding.rule, subject=finding.subject,
+        threshold=finding.threshold, started_at=finding.started_at, response=ladder.response(0),
+        state=ActionState.RECORDED if dry else ActionState.PROPOSED, dry_run=dry, since=finding.since,
+        held_since=now, created_at=now, updated_at=now,
+    )  # fmt: skip
+
+
+def _sources(ref: ResourceRef, snapshot: Snapshot) -> list[Document]:
+    return [
+        {
+            "source": s.source, "state": s.state.value, "fresh": s.fresh(snapshot.now), "age": s.age(snapshot.now),
+            "error": s.error,
+        }
+        for s in snapshot.sources
+        if (s.account, s.region) == (ref.account, ref.region)
+    ]  # fmt: skip
+
+
+def _signals(ref: ResourceRef, snapshot: Snapshot) -> list[Document]:
+    """Every usage window as it arrived, with its freshness; sources side by side, never mixed."""
+    windows = [
+        (spec.length, window) for spec, found in snapshot.usage.get(ref, {}).items() for window in found
+    ]  # fmt: skip
+    windows.sort(key=lambda p: (p[1].series.metric, p[0], p[1].series.source, p[1].series.gpu_index or 0))
+    return [
+        {
+            "metric": w.series.metric.value, "gpu_index": w.series.gpu_index, "source": w.series.source,
+            "statistic": w.series.statistic.value, "cards": w.series.cards, "window": length, "max": w.max,
+            "mean": w.mean, "samples": w.samples, "expected": w.expected, "coverage": round(w.coverage, 4),
+            "last_at": w.last_at, "age": snapshot.now - w.last_at,
+        }
+        for length, w in windows
+    ]  # fmt: skip

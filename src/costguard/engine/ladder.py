@@ -1,0 +1,129 @@
+"""Ladders: which rungs a subject has, and when each of them is due.
+
+``after`` counts from the confirmed delivery of the first warning; without a warning, and up to it, from the
+first cycle in which the finding held.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import GuardCode, Response
+from costguard.domain.finding import SubjectType
+from costguard.rules.lifetime import LifetimeWhen
+from costguard.rules.policy import Policy, Rung
+
+FORECAST = "forecast:"
+RELEASE_MARGIN = timedelta(hours=24)
+
+
+def rungs_for(policy: Policy, rule: SubjectType, subject: SubjectType, threshold: str) -> tuple[Rung, ...]:
+    """The rungs of one subject's ladder, in order; empty when none is for it.
+
+    ``rule`` is the rule's own subject type. A rung with ``at`` answers its step alone; an acting rung never
+    answers a forecast. The rule's own subject, when it is no resource, hears the notices; the resources that
+    it speaks of get the warnings and what follows them.
+    """
+    fitting = [rung for rung in _rungs(policy) if _fits(rung, threshold)]
+    acts = any(rung.do.acts for rung in fitting)
+    if rule is SubjectType.RESOURCE:
+        return tuple(fitting)
+    if subject is SubjectType.RESOURCE:
+        return tuple(r for r in fitting if r.do.acts or r.do is Response.WARN) if acts else ()
+    told = (Response.NOTIFY,) if acts else (Response.NOTIFY, Response.WARN)
+    return tuple(rung for rung in fitting if rung.do in told)
+
+
+def _rungs(policy: Policy) -> tuple[Rung, ...]:
+    """``respond``, with the provider-side timer of a lifetime's ``backstop`` right after its first warning."""
+    when = policy.when
+    if not (isinstance(when, LifetimeWhen) and when.backstop):
+        return policy.respond
+    timer = Rung.model_validate({"do": "set_release_time", "in": RELEASE_MARGIN})
+    first = next((i + 1 for i, rung in enumerate(policy.respond) if rung.do is Response.WARN), 0)
+    return (*policy.respond[:first], timer, *policy.respond[first:])
+
+
+def _fits(rung: Rung, threshold: str) -> bool:
+    if rung.at is not None:
+        return threshold == f"{rung.at:g}%"
+    return not (rung.do.acts and threshold.startswith(FORECAST))
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The rungs of one subject, with the questions that planning asks of them."""
+
+    rungs: tuple[Rung, ...]
+
+    @property
+    def first_warning(self) -> int | None:
+        """The warning whose delivery starts the clock: the first with a rung behind it that acts."""
+        for index, rung in enumerate(self.rungs):
+            if rung.do is Response.WARN and self.next_acting(index) is not None:
+                return index
+        return None
+
+    def next_acting(self, start: int) -> int | None:
+        """The first rung at or after ``start`` that changes something."""
+        return next((i for i in range(start, len(self.rungs)) if self.rungs[i].do.acts), None)
+
+    def warned_before(self, index: int) -> bool:
+        """Whether a warning comes before rung ``index``."""
+        first = self.first_warning
+        return first is not None and first < index
+
+    def due(self, action: Action, index: int) -> datetime | None:
+        """When rung ``index`` is due; None while the warning that it counts from is not delivered."""
+        after = self.rungs[index].after or timedelta()
+        if not self.warned_before(index):
+            return action.held_since + after
+        return None if action.warned_at is None else action.warned_at + after
+
+    def grace(self, index: int) -> timedelta:
+        """From the first warning's delivery to rung ``index``."""
+        return self.rungs[index].after or timedelta()
+
+    def response(self, rung: int) -> Response:
+        """What the ladder is about at ``rung``: its next acting rung's word, else that it tells."""
+        index = self.next_acting(rung)
+        if index is not None:
+            return self.rungs[index].do
+        return self.rungs[-1].do if self.rungs[-1].do.acts else Response.NOTIFY
+
+    def release_at(self, action: Action, index: int, now: datetime) -> datetime:
+        """The moment for the provider's timer: ``in`` after the last thing due, at least 24 h."""
+        dues = [due for i, rung in enumerate(self.rungs) if rung.do.acts and (due := self.due(action, i))]
+        delay = self.rungs[index].delay or RELEASE_MARGIN
+        return max([*dues, now]) + max(delay, RELEASE_MARGIN)
+
+    def timer_before(self, rung: int) -> bool:
+        """Whether a ladder that has come to ``rung`` has set the provider's release timer."""
+        return any(done.do is Response.SET_RELEASE_TIME for done in self.rungs[:rung])
+
+    @property
+    def ascends(self) -> bool:
+        """Whether no rung is due before the one above it."""
+        afters = [rung.after or timedelta() for rung in self.rungs]
+        return all(a <= b for a, b in pairwise(afters))
+
+
+def restarted(action: Action, now: datetime, *, approved: bool = False) -> Action:
+    """The ladder from its foot: a new, real warning and the full grace. Failed attempts are remembered.
+
+    ``approved`` keeps a person's yes, for a restart that only the warning's age asks for.
+    """
+    return replace(
+        action,
+        state=ActionState.RECORDED if action.dry_run else ActionState.PROPOSED,
+        rung=0,
+        warned_at=None,
+        warning_id=None,
+        due_at=None,
+        ended_at=None,
+        held_since=now,
+        approved_by=action.approved_by if approved else None,
+        code=GuardCode.NOT_WARNED,
+        updated_at=now,
+    )

@@ -1,0 +1,84 @@
+"""Limits: how much may be stopped in an hour, per policy and over all, and who goes first.
+
+Calls of the last 60 minutes count, failed ones too, and so does everything in flight. A dry run has a
+budget of the same size, which real calls use up as well, and never uses up a real one.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import Answer, GuardCode, Response, Verdict
+from costguard.domain.resource import ResourceRef
+from costguard.domain.snapshot import Snapshot
+from costguard.engine.evaluate import Evaluation
+from costguard.engine.settings import EngineSettings
+
+HOUR = timedelta(minutes=60)
+_COUNTED = frozenset({Response.STOP, Response.RELEASE})
+
+
+def counted(action: Action, now: datetime) -> bool:
+    """Whether a ladder uses up a place: in flight, called within the hour, or a dry run that would have been."""
+    if action.response not in _COUNTED:
+        return False
+    if action.state is ActionState.RECORDED:
+        return action.ended_at is not None and action.ended_at > now - HOUR
+    return action.state.in_flight or (action.executed_at is not None and action.executed_at > now - HOUR)
+
+
+class Limits:
+    """The places that are left, in one cycle. ``ask`` looks, ``take`` uses one up."""
+
+    def __init__(
+        self, evaluation: Evaluation, snapshot: Snapshot, settings: EngineSettings, actions: Iterable[Action]
+    ) -> None:
+        self._evaluation, self._snapshot, self._settings = evaluation, snapshot, settings
+        self._used: Counter[tuple[str, str, bool]] = Counter()
+        self._oldest: dict[tuple[str, str, bool], datetime] = {}
+        self._running: dict[tuple[str, str], int] = {}
+        for action in {a.id: a for a in actions}.values():
+            if counted(action, snapshot.now):
+                self._count(action, action.executed_at or action.ended_at or snapshot.now)
+
+    def ask(self, policy: str, account: str, dry: bool) -> Verdict | None:
+        """LIMIT (with the moment at which a place gets free) when none is left; None when there is one."""
+        ready = self._evaluation.policies[policy]
+        own = ready.policy.limits
+        checks = (
+            ((policy, ""), own.per_hour, f"per_hour of {policy}"),
+            ((policy, account), self._share(own.share, policy, account), f"share of {policy} in {account}"),
+            (("", ""), self._settings.per_hour, "per_hour over all policies"),
+            (("", account), self._share(self._settings.share, "", account), f"share of all boxes in {account}"),
+        )
+        for (name, where), most, what in checks:
+            if most is not None and self._used[name, where, dry] >= most:
+                since = self._oldest.get((name, where, dry), self._snapshot.now)
+                reason = f"limit reached: {what} is {most}"
+                return Verdict(Answer.DEFER, GuardCode.LIMIT, reason, since + HOUR)
+        return None
+
+    def take(self, action: Action) -> None:
+        """One more on its way now."""
+        if action.response in _COUNTED:
+            self._count(action, self._snapshot.now)
+
+    def _count(self, action: Action, at: datetime) -> None:
+        account = action.subject.account
+        for key in ((action.policy, ""), (action.policy, account), ("", ""), ("", account)):
+            for dry in (True,) if action.dry_run else (False, True):
+                slot = (*key, dry)
+                self._used[slot] += 1
+                self._oldest[slot] = min(at, self._oldest.get(slot, at))
+
+    def _share(self, percent: float | None, policy: str, account: str) -> int | None:
+        """max(1, floor(share × running resources matched)), or over all of the account for policy ''."""
+        if percent is None:
+            return None
+        key = (policy, account)
+        if key not in self._running:
+            refs: Iterable[ResourceRef] = self._evaluation.matched[policy] if policy else self._snapshot.resources
+            resources = self._snapshot.resources
+            self._running[key] = sum(1 for ref in refs if ref.account == account and resources[ref].is_running)
+        return max(1, int(percent * self._running[key] / 100 + 1e-9))

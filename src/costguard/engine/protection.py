@@ -1,0 +1,116 @@
+"""Protection: what people said must stay. Every doubt protects.
+
+Reserved tags are compared folded (no case, spaces, ``-`` ``_`` ``:`` alike); the raw tag is always shown.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from datetime import time as clock_time
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from costguard.domain.resource import Resource
+from costguard.domain.snapshot import Snapshot
+from costguard.engine.activity import Activity, activity_of
+from costguard.rules.globs import folded
+
+_KEEP = frozenset({"costguard_keep", "costguard_exempt"})
+_UNTIL = "costguard_keep_until"
+_PLAIN = "costguard"
+_YES = frozenset({"keep", "kept", "exempt", "true", "yes", "on", "1"})
+_NO = frozenset({"false", "no", "off", "0"})
+_TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:(?:[Tt]|\s+)([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?\s*(Z|z|UTC|[+-][0-9]{2}:?[0-9]{2}|[A-Za-z_]+/[A-Za-z_/+-]+)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """Why a resource must stay. ``malformed``: the tag could not be read, so its owner must be told.
+
+    ``until`` is when it ends (aware UTC), None for one without a known end. ``raw`` is the tag as written.
+    """
+
+    why: str
+    until: datetime | None = None
+    raw: str = ""
+    malformed: bool = False
+
+
+def parse_until(text: str, zone: ZoneInfo) -> datetime:
+    """The instant of a ``keep-until`` tag (aware UTC). A date alone is the end of that day; no zone is ``zone``.
+
+    Raises ValueError for anything else: other words, impossible dates, zone abbreviations (CST is four
+    zones), digits that are not ASCII.
+    """
+    match = _TIME.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"not a time: {text!r}")
+    year, month, day, hour, minute, second, where = match.groups()
+    date = datetime(int(year), int(month), int(day), tzinfo=UTC).date()
+    if hour is None:
+        local = datetime.combine(date + timedelta(days=1), clock_time(), tzinfo=zone)
+    else:
+        wall = clock_time(int(hour), int(minute), int(second or 0))
+        local = datetime.combine(date, wall, tzinfo=_zone(where, zone))
+    # A wall clock time that occurs twice means the later one: a doubt keeps longer.
+    return max(local.astimezone(UTC), local.replace(fold=1).astimezone(UTC))
+
+
+def _zone(where: str | None, default: ZoneInfo) -> ZoneInfo | None:
+    if where is None:
+        return default
+    if where in ("Z", "z", "UTC"):
+        return ZoneInfo("UTC")
+    if where[0] in "+-":
+        return datetime.strptime(where, "%z").tzinfo  # type: ignore[return-value]
+    try:
+        return ZoneInfo(where)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise ValueError(f"unknown time zone {where!r}") from error
+
+
+def protection_of(resource: Resource, snapshot: Snapshot, *, use_windows: bool = True) -> Protection | None:
+    """The first thing that protects the resource, None if nothing does.
+
+    ``use_windows`` False leaves out the question whether an ``until_idle`` keep has ended.
+    """
+    if resource.tags is None:
+        return Protection("its tags cannot be read")
+    for key in sorted(resource.tags):
+        if found := _tag(key, resource.tags[key], snapshot):
+            return found
+    keep = snapshot.keeps.get(resource.ref)
+    if keep is not None and keep.until > snapshot.now and not (use_windows and keep_ended(resource, snapshot)):
+        return Protection(f"kept by {keep.by}: {keep.reason}", keep.until)
+    if resource.protected is not None:
+        return Protection(f"protected at the provider: {resource.protected}")
+    return None
+
+
+def keep_ended(resource: Resource, snapshot: Snapshot) -> bool:
+    """Whether a keep ``until_idle`` has ended: the box was idle for a whole window after the promise."""
+    keep = snapshot.keeps.get(resource.ref)
+    if keep is None or not keep.until_idle:
+        return False
+    seen = activity_of(resource, snapshot)
+    return seen.activity is Activity.IDLE and seen.since is not None and seen.since >= keep.at
+
+
+def _tag(key: str, value: str, snapshot: Snapshot) -> Protection | None:
+    name, said, raw = folded(key), folded(value), f"{key}={value}"
+    if name == _UNTIL:
+        try:
+            until = parse_until(value, ZoneInfo(snapshot.timezone))
+        except ValueError:
+            return Protection(f"the tag {raw} cannot be read, so it keeps", None, raw, malformed=True)
+        return Protection(f"the tag {raw}", until, raw) if until > snapshot.now else None
+    if name in _KEEP:
+        # The key alone says it; only a plain no takes it back.
+        return None if said in _NO else Protection(f"the tag {raw}", None, raw)
+    if name == _PLAIN and said not in _NO:
+        if said in _YES:
+            return Protection(f"the tag {raw}", None, raw)
+        return Protection(f"the tag {raw} cannot be read, so it keeps", None, raw, malformed=True)
+    return None

@@ -1,0 +1,95 @@
+"""Recheck: right before acting, and again after a hook, the same rule and the same guards on a live read.
+
+The snapshot it gets holds the resource as just read; after a hook, its usage ends at the hook's start
+(the hook itself is work). The answer is the event for the lifecycle.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from costguard.domain.action import Action
+from costguard.domain.decision import Answer, GuardCode, Verdict
+from costguard.domain.finding import Judgement, Outcome
+from costguard.domain.resource import State
+from costguard.domain.snapshot import Snapshot
+from costguard.engine.effective import dry_run_code
+from costguard.engine.evaluate import Evaluation, Prepared, evaluate
+from costguard.engine.events import Event, EventKind
+from costguard.engine.guard import Case, defer, deny, guard
+from costguard.engine.ladder import Ladder, rungs_for
+from costguard.engine.limits import Limits
+from costguard.engine.settings import EngineSettings
+from costguard.rules.policy import Rung
+
+
+def ladder_of(action: Action, ready: Prepared) -> Ladder:
+    """The ladder that a row climbs."""
+    return Ladder(rungs_for(ready.policy, ready.kind.subject, action.subject.type, action.threshold))
+
+
+def rung_of(action: Action, ready: Prepared) -> Rung:
+    """The rung that a row in flight carries out."""
+    return ladder_of(action, ready).rungs[action.rung]
+
+
+def recheck(
+    action: Action,
+    ready: Prepared | None,
+    snapshot: Snapshot,
+    others: Iterable[Action],
+    settings: EngineSettings,
+    matched: Evaluation,
+) -> Event:
+    """HOLDS, CHANGED or REFUSED for a row in validating or revalidating.
+
+    ``ready`` is the row's policy as configured now (None: removed). ``snapshot`` holds the live resource, its
+    owner resolved (:func:`costguard.engine.ownership.with_owner`). ``others`` are the open rows and those executed
+    within the hour; the row itself is left out. ``matched`` is the last cycle's evaluation, for shares.
+    The caller adds token, lease token and hook to HOLDS.
+    """
+    if ready is None or ready.hash != action.policy_hash:
+        return Event(EventKind.CHANGED, "the policy is another one now")
+    ref = action.subject.ref
+    resource = snapshot.resources.get(ref) if ref is not None else None
+    if resource is None or resource.state is State.GONE:
+        return Event(EventKind.CHANGED, "the resource is gone")
+    if resource.started_at != action.started_at:
+        return Event(EventKind.CHANGED, "somebody started it again")
+    evaluation = evaluate([ready], snapshot)
+    answer = _answer(action, evaluation)
+    if answer is None:
+        return Event(EventKind.CHANGED, "the policy does not match it any more")
+    if answer.outcome is Outcome.CLEAR:
+        return Event(EventKind.CHANGED, f"it no longer holds: {answer.reason}")
+    if answer.outcome is Outcome.UNKNOWN:
+        return Event(EventKind.REFUSED, verdict=deny(GuardCode.UNKNOWN, f"it cannot be told: {answer.reason}"))
+    ladder = ladder_of(action, ready)
+    limits = Limits(matched, snapshot, settings, (other for other in others if other.id != action.id))
+    case = Case(
+        ready, replace(action.finding(), evidence=answer.evidence), action, ladder.rungs[action.rung],
+        ladder.due(action, action.rung), ladder.warned_before(action.rung), resource,
+        snapshot.accounts.get(resource.ref.account), snapshot, settings,
+        dry_run_code(ready.policy, action.subject, snapshot, settings),
+        limits.ask(action.policy, resource.ref.account, dry=False) if action.response.ends_billing else None,
+    )  # fmt: skip
+    verdict = _aged(case) or guard(case)
+    if verdict.answer is not Answer.ALLOW:
+        return Event(EventKind.REFUSED, verdict.reason, verdict=verdict)
+    return Event(EventKind.HOLDS, evidence=answer.evidence, waste=answer.waste_per_hour)
+
+
+def _aged(case: Case) -> Verdict | None:
+    """A warning that people no longer remember starts no stop: the plan warns again."""
+    if case.must_warn and case.due_at is not None:
+        # A hook may take long; it began in time.
+        asked = case.action.hook_started_at or case.snapshot.now
+        if asked > case.due_at + case.settings.warning_life:
+            return defer(GuardCode.NOT_WARNED, "the warning is too old; people are warned again")
+    return None
+
+
+def _answer(action: Action, evaluation: Evaluation) -> Judgement | None:
+    for answer in evaluation.judgements.get(action.policy, ()):
+        if answer.subject == action.subject and answer.threshold == action.threshold:
+            return answer
+    return None

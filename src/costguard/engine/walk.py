@@ -1,0 +1,262 @@
+"""Walking one ladder by one cycle: which notices are due, and what the guards say to its next acting rung.
+
+Knows one ladder at a time. Limits and other policies on the same resource are the plan's business.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import ALLOW, Answer, GuardCode, Response, Verdict
+from costguard.domain.finding import Finding
+from costguard.domain.ledger import LedgerEntry, LedgerKind
+from costguard.domain.notice import NoticeKind
+from costguard.domain.resource import Resource
+from costguard.domain.snapshot import Snapshot
+from costguard.domain.time import format_duration
+from costguard.engine.evaluate import Prepared
+from costguard.engine.guard import Case, answer_of, defer, deny, guard, opening_of
+from costguard.engine.ladder import Ladder, restarted
+from costguard.engine.notices import NoticeRequest, request
+from costguard.engine.protection import protection_of
+from costguard.engine.settings import EngineSettings
+
+NewId = Callable[[], str]
+
+# A stop that one of these forbids is not announced: the warning waits.
+HUSH = (
+    GuardCode.STALE, GuardCode.PROTECTED, GuardCode.FENCED, GuardCode.SELF, GuardCode.COOLDOWN,
+    GuardCode.INVENTORY, GuardCode.PAUSED, GuardCode.LEASE,
+)  # fmt: skip
+# A stop that one of these forbids will never come: people get advice in place of a warning.
+ADVISE = (GuardCode.GROUP_MEMBER, GuardCode.UNSUPPORTED, GuardCode.SAVES_NOTHING, GuardCode.LOSES_DATA)
+
+
+@dataclass(slots=True)
+class Walk:
+    """One ladder in one cycle. ``action`` is the row as it is to be stored; ``before`` as it was, None if new.
+
+    ``dry`` is the effective dry run's code. ``verdict`` is the guards' answer to the acting rung ``acting`` (None: the
+    ladder only tells), without the limits.
+    """
+
+    finding: Finding
+    ready: Prepared
+    ladder: Ladder
+    action: Action
+    before: Action | None
+    resource: Resource | None
+    dry: GuardCode | None
+    snapshot: Snapshot
+    settings: EngineSettings
+    new_id: NewId
+    acting: int | None = None
+    due_at: datetime | None = None
+    verdict: Verdict = ALLOW
+    notices: list[NoticeRequest] = field(default_factory=list)
+    ledger: list[LedgerEntry] = field(default_factory=list)
+
+    @property
+    def response(self) -> Response:
+        return self.ladder.response(self.action.rung)
+
+    @property
+    def candidate(self) -> bool:
+        """Whether everything but limits and other policies allows the acting rung now."""
+        if self.acting is None or (self.dry is not None and self.action.ended_at is not None):
+            return False
+        return self.verdict.answer is Answer.ALLOW if self.dry is None else self.verdict.code is self.dry
+
+    @property
+    def warning_too_old(self) -> bool:
+        """Whether the announced time has passed for so long that people no longer expect it."""
+        if self.acting is None or self.due_at is None or not self.ladder.warned_before(self.acting):
+            return False
+        return self.snapshot.now > self.due_at + self.settings.warning_life
+
+    def case(self, index: int) -> Case:
+        account = self.snapshot.accounts.get(self.finding.subject.account)
+        return Case(
+            self.ready, self.finding, self.action, self.ladder.rungs[index], self.ladder.due(self.action, index),
+            self.ladder.warned_before(index), self.resource, account, self.snapshot, self.settings, self.dry,
+        )  # fmt: skip
+
+    def restart(self) -> None:
+        """Because only the warning's age asks for it, an approval stays."""
+        self.action = restarted(self.action, self.snapshot.now, approved=True)
+        self.step()
+
+    def step(self) -> None:
+        """Emits what is due up to the next acting rung and asks the guards about that one."""
+        self.acting = self.ladder.next_acting(self.action.rung)
+        waits = self._tell()
+        self.acting = self.ladder.next_acting(self.action.rung)
+        if self.acting is None:
+            self.due_at = None
+            self.verdict = deny(self.dry, "dry run") if self.dry else ALLOW
+            self._repeat()
+            return
+        self.due_at = self.ladder.due(self.action, self.acting)
+        self.verdict = waits or guard(self.case(self.acting))
+        if self.dry is None:
+            self._tell_of_verdict()
+
+    def _tell(self) -> Verdict | None:
+        """Notices up to the next acting rung. A verdict: the first warning waits for the policy's hours."""
+        now = self.snapshot.now
+        while self.action.rung < len(self.ladder.rungs):
+            index = self.action.rung
+            rung, due = self.ladder.rungs[index], self.ladder.due(self.action, index)
+            if rung.do.acts or due is None or due > now:
+                return None
+            if rung.do is Response.WARN and self.acting is not None:
+                if index == self.ladder.first_warning and self.action.warned_at is None:
+                    waits = self._first_warning(index)
+                    if self.action.warned_at is None:
+                        return waits
+                elif index != self.ladder.first_warning:
+                    self._warn_again(index)
+            elif self.dry is not None:
+                self._line(LedgerKind.RECORDED, "would notify")
+            else:
+                self._notice(NoticeKind.NOTIFY, f"rung{index}", rung=rung, to=rung.to or ())
+            self.action = replace(self.action, rung=index + 1)
+        return None
+
+    def _first_warning(self, index: int) -> Verdict | None:
+        acting = self.ladder.next_acting(index)
+        assert acting is not None, "a first warning announces something"
+        if answer_of(self.case(acting), GuardCode.PAUSED) is not None:
+            return None
+        grace = self.ladder.grace(acting)
+        opening = opening_of(self.ready.policy, self.snapshot, self.settings, self.snapshot.now + grace)
+        if opening is None or opening > self.snapshot.now + grace:
+            until = None if opening is None else opening - grace
+            return defer(GuardCode.OUTSIDE_HOURS, "the warning waits for the policy's only_during", until)
+        if self.dry is not None:
+            # A dry run's warning is recorded, and counts as delivered.
+            self.action = replace(self.action, warned_at=self.snapshot.now)
+            self._line(LedgerKind.RECORDED, f"would warn: {self.response.value} in {format_duration(grace)}")
+            return None
+        rung = self.ladder.rungs[index]
+        if self._hushed() or self.action.warning_id is not None:
+            return None
+        case = self.case(acting)
+        to = rung.to or ()
+        for code in ADVISE:
+            if (never := answer_of(case, code)) is not None:
+                if self.action.code is not code:
+                    about = f"advice:{code.value}"
+                    self._notice(NoticeKind.NOTIFY, about, rung=rung, to=to, code=code, reason=never.reason)
+                return None
+        do = self.ladder.rungs[acting].do
+        told = self._notice(NoticeKind.WARN, f"rung{index}", rung=rung, to=to, due_in=grace, do=do)
+        self.action = replace(self.action, warning_id=told.id)
+        return None
+
+    def _warn_again(self, index: int) -> None:
+        assert self.acting is not None, "called for a ladder that acts"
+        due = self.ladder.due(self.action, self.acting)
+        rung = self.ladder.rungs[index]
+        if self.dry is not None:
+            self._line(LedgerKind.RECORDED, "would warn again")
+        elif due is not None and due > self.snapshot.now and not self._hushed():
+            self._notice(
+                NoticeKind.WARN, f"rung{index}", rung=rung, to=rung.to or (), due_at=due, not_after=due,
+                do=self.ladder.rungs[self.acting].do,
+            )  # fmt: skip
+
+    def _hushed(self) -> bool:
+        if self.acting is None:
+            return False
+        case = self.case(self.acting)
+        return any(answer_of(case, code) is not None for code in HUSH)
+
+    def _repeat(self) -> None:
+        """A ladder whose rungs are all told is told again every ``repeat``, for as long as it holds."""
+        repeat, now = self.settings.repeat, self.snapshot.now
+        if self.dry is not None or self.action.rung < len(self.ladder.rungs):
+            return
+        if self.action.due_at is None:
+            self.action = replace(self.action, due_at=None if repeat is None else now + repeat)
+        elif repeat is not None and now >= self.action.due_at:
+            rung = self.ladder.rungs[-1]
+            about = f"repeat:{now:%Y%m%dT%H%M%S}"
+            self._notice(NoticeKind.NOTIFY, about, rung=rung, to=rung.to or (), repeat=True)
+            self.action = replace(self.action, due_at=now + repeat)
+
+    def _tell_of_verdict(self) -> None:
+        """What people must hear because of a guard's answer; once per answer."""
+        code = self.verdict.code
+        if code is self.action.code or self.acting is None:
+            return
+        rung = self.ladder.rungs[self.acting]
+        first = self.ladder.first_warning
+        to = (self.ladder.rungs[first].to if first is not None else rung.to) or ()
+        if code is GuardCode.APPROVAL:
+            self._notice(NoticeKind.APPROVAL, f"approve{self.acting}", rung=rung, to=to, code=code, due_at=self.due_at)
+        elif code is GuardCode.COOLDOWN:
+            self._notice(NoticeKind.NOTIFY, "cooldown", rung=rung, to=to, code=code, reason=self.verdict.reason)
+        elif code is GuardCode.PROTECTED and self.resource is not None:
+            found = protection_of(self.resource, self.snapshot)
+            if found is not None and found.malformed:
+                self._notice(
+                    NoticeKind.KEPT, f"tag:{found.raw}", rung=rung, to=("owner", *to), code=code, reason=found.why
+                )
+
+    def _notice(self, kind: NoticeKind, about: str, **fields: object) -> NoticeRequest:
+        told = request(
+            self.action, self.finding, kind, self.new_id(), about,
+            price=self.resource.price if self.resource else None, now=self.snapshot.now,
+            **{"do": self.response, **fields},
+        )  # fmt: skip
+        self.notices.append(told)
+        return told
+
+    def _line(self, kind: LedgerKind, text: str) -> None:
+        action = self.action
+        code = self.verdict.code.value if kind in (LedgerKind.REFUSED, LedgerKind.DEFERRED) else None
+        self.ledger.append(
+            LedgerEntry(
+                self.snapshot.now, kind, action.subject, text, "costguard", action.id, action.policy, code,
+                self.finding.waste_per_hour if kind in (LedgerKind.FINDING, LedgerKind.RECORDED) else None,
+                self.finding.evidence if kind is LedgerKind.FINDING else {},
+            )
+        )  # fmt: skip
+
+    def opened(self) -> None:
+        """The ledger line of a new ladder."""
+        self._line(LedgerKind.FINDING, f"{self.ready.policy.name} finds it {self.ready.kind.name}")
+
+    def recorded(self) -> None:
+        """A dry run has come to where a real ladder would act; told once."""
+        self.action = replace(self.action, ended_at=self.snapshot.now)
+        self._line(LedgerKind.RECORDED, f"would {self.response.value}")
+
+    def settle(self) -> Action:
+        """The row with this cycle's verdict, and a ledger line when the answer is another than before."""
+        verdict, action = self.verdict, self.action
+        if self.acting is not None and verdict.code is not action.code and verdict.answer is not Answer.ALLOW:
+            kind = LedgerKind.REFUSED if verdict.answer is Answer.DENY else LedgerKind.DEFERRED
+            self._line(kind, verdict.reason)
+        self.action = replace(
+            action,
+            state=self._state(),
+            response=self.response,
+            code=verdict.code,
+            reason=verdict.reason,
+            due_at=self.due_at if self.acting is not None else action.due_at,
+        )
+        return self.action
+
+    def _state(self) -> ActionState:
+        if self.dry is not None:
+            return ActionState.RECORDED
+        if self.acting is None:
+            return ActionState.WARNED if self.action.rung else ActionState.PROPOSED
+        now = self.snapshot.now
+        waiting = self.due_at is None or self.due_at > now
+        if not waiting or (self.action.retry_at is not None and self.action.retry_at > now):
+            return ActionState.DEFERRED
+        return ActionState.WARNED if self.action.warned_at is not None else ActionState.PROPOSED
