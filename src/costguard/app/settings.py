@@ -1,0 +1,111 @@
+"""The configuration's words, as the engine, the routing and the pages take them."""
+
+from datetime import timedelta
+
+from costguard.config.channels import ChannelBase, DingtalkChannel, SlackChannel
+from costguard.config.load import Config
+from costguard.engine.currency import Rates
+from costguard.engine.settings import EngineSettings
+from costguard.engine.settings import Owner as EngineOwner
+from costguard.errors import ConfigError
+from costguard.notify.dingtalk.config import DingTalkConfig
+from costguard.notify.route import Person, Place, Routing
+from costguard.notify.settings import ChannelConfig, DeliverySettings
+from costguard.notify.slack.config import SlackConfig
+from costguard.web.auth import Token
+from costguard.web.overview import PageSettings
+
+HOLIDAYS = "CN"
+
+
+def owners(config: Config) -> tuple[EngineOwner, ...]:
+    """Owners as matching reads them; ``has_route``: some channel can reach them."""
+    kinds = {channel.kind for channel in config.settings.channels}
+    return tuple(
+        EngineOwner(
+            name=owner.name,
+            names=owner.names,
+            tags=owner.tags,
+            team=owner.team,
+            has_route=bool(
+                (owner.slack and "slack" in kinds)
+                or (owner.dingtalk_mobile and "dingtalk" in kinds)
+                or (owner.email and "email" in kinds)
+            ),
+        )
+        for owner in config.settings.owners
+    )
+
+
+def engine_settings(config: Config) -> EngineSettings:
+    settings = config.settings
+    return EngineSettings(
+        enforce=settings.mode == "enforce",
+        fence_names=settings.never_stop.names,
+        fence_tags=settings.never_stop.tags,
+        per_hour=settings.limits.per_hour,
+        share=settings.limits.share,
+        timezone=settings.timezone.key,
+        holidays=HOLIDAYS,
+        notify_default=settings.notify.default,
+        owners=owners(config),
+        admins=settings.admins,
+        repeat=settings.notify.repeat,
+        keep_max=settings.notify.keep_max,
+    )
+
+
+def routing(config: Config) -> Routing:
+    settings = config.settings
+    return Routing(
+        places={c.name: Place(c.name, c.kind, c.language, c.fallback) for c in settings.channels},
+        people={o.name: Person(o.name, o.language, o.slack, o.dingtalk_mobile, o.email) for o in settings.owners},
+        default=settings.notify.default,
+        dry_run=settings.notify.dry_run.to,
+        language=settings.language,
+        group_wait=settings.notify.group_wait,
+    )
+
+
+def delivery_settings(config: Config) -> DeliverySettings:
+    notify = config.settings.notify
+    return DeliverySettings(backoff=notify.retry, group_wait=notify.group_wait, repeat=notify.repeat)
+
+
+def channel_config(channel: ChannelBase) -> ChannelConfig:
+    """One configured channel as its sender takes it. Raises ConfigError for a kind that cannot send yet."""
+    proxy = channel.proxy.get_secret_value() if channel.proxy else None
+    match channel:
+        case SlackChannel() if channel.url is not None:
+            return SlackConfig(
+                name=channel.name, kind="slack", language=channel.language, fallback=channel.fallback, proxy=proxy,
+                url=channel.url,
+            )  # fmt: skip
+        case DingtalkChannel() if channel.url is not None:
+            return DingTalkConfig(
+                name=channel.name, kind="dingtalk", language=channel.language, fallback=channel.fallback, proxy=proxy,
+                url=channel.url, secret=channel.secret, keyword=channel.keyword,
+            )  # fmt: skip
+        case _:
+            raise ConfigError(f"channel {channel.name} cannot send in this version")
+
+
+def page_settings(config: Config, demo_speed: int = 0) -> PageSettings:
+    settings = config.settings
+    return PageSettings(
+        zone=settings.timezone,
+        currency=settings.currency,
+        mode=settings.mode,
+        rates=Rates(settings.currency, settings.rates()),
+        owners=owners(config),
+        demo_speed=demo_speed,
+    )
+
+
+def tokens(config: Config) -> tuple[Token, ...]:
+    return tuple(Token(t.name, t.token.get_secret_value(), frozenset(t.scopes)) for t in config.settings.web.tokens)
+
+
+def longest_deadline() -> timedelta:
+    """How long one provider call may take at most; a new leader waits it out before touching a call."""
+    return timedelta(seconds=60)
