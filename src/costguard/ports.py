@@ -41,7 +41,7 @@ class AccountSpec:
     """
 
     name: str
-    credentials: BaseModel | None = None
+    credentials: BaseModel | None = field(default=None, repr=False)
     account_id: str | None = None
     regions: tuple[str, ...] = ()
     endpoint: str | None = None

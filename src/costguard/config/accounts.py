@@ -33,6 +33,15 @@ class BoundAccount:
         return registry.account_facts(self.manifest, self.spec, enforce=self.enforce, armed=armed and self.listed)
 
 
+def check(document: Document, errors: list[ConfigError]) -> None:
+    """Providers and credentials of every account that is right by itself, when the settings as a whole are not."""
+    for index in range(len(document.data["accounts"]) if isinstance(document.data.get("accounts"), list) else 0):
+        account = problems.validate(Account, document, ("accounts", index), [])
+        manifest = _manifest(account, document, ("accounts", index), errors) if account is not None else None
+        if account is not None and manifest is not None:
+            _credentials(account, manifest, document, ("accounts", index, "credentials"), errors)
+
+
 def bind(
     settings: Settings, document: Document, errors: list[ConfigError], warnings: list[ConfigError]
 ) -> Mapping[str, BoundAccount]:

@@ -4,6 +4,7 @@ All kinds of the contract are described here, so that their keys are checked and
 can send to is answered by :func:`unavailable`.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
@@ -180,6 +181,13 @@ Channel = Annotated[
     SlackChannel | DingtalkChannel | FeishuChannel | WecomChannel | EmailChannel | WebhookChannel,
     Field(discriminator="kind"),
 ]
+
+
+CHANNELS: Mapping[str, type[ChannelBase]] = {
+    "slack": SlackChannel, "dingtalk": DingtalkChannel, "feishu": FeishuChannel, "wecom": WecomChannel,
+    "email": EmailChannel, "webhook": WebhookChannel,
+}  # fmt: skip
+"""Kind → model."""
 
 
 def unavailable(channel: ChannelBase) -> tuple[str, str] | None:

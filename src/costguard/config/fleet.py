@@ -45,7 +45,7 @@ class Cards(Strict):
 
 
 def _listed(value: object) -> object:
-    return value if isinstance(value, list) else [value]
+    return value if isinstance(value, list | tuple) or value is None else [value]
 
 
 PerCard = Annotated[tuple[Percent | Cards, ...], BeforeValidator(_listed)]
@@ -68,12 +68,21 @@ class Usage(Strict):
     """How old the newest sample is."""
 
 
-IDLE = Usage(gpu_util=(0.0,), gpu_memory=(1.0,), gpu_power=(15.0,), cpu=0.1, network=1e4, disk=0.0)
-BUSY = Usage(gpu_util=(95.0,), gpu_memory=(80.0,), gpu_power=(90.0,), cpu=8.0, network=5e6, disk=1e6)
+_USUAL: Mapping[str, Mapping[str, str]] = {
+    "none": {},
+    "idle": {
+        "gpu_util": "0%", "gpu_memory": "1%", "gpu_power": "15%", "cpu": "0.1 cores", "network": "10KB/s",
+        "disk": "0B/s",
+    },
+    "busy": {
+        "gpu_util": "95%", "gpu_memory": "80%", "gpu_power": "90%", "cpu": "8 cores", "network": "5MB/s",
+        "disk": "1MB/s",
+    },
+}  # fmt: skip
 
 
 def _usage(value: object) -> object:
-    return {"idle": IDLE, "busy": BUSY, "none": Usage()}.get(value, value) if isinstance(value, str) else value
+    return _USUAL.get(value, value) if isinstance(value, str) else value
 
 
 def _gpus(value: object) -> object:

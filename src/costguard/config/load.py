@@ -9,7 +9,7 @@ from costguard.config import calendar, prices, problems, references, secrets, ya
 from costguard.config import policies as policy_files
 from costguard.config.accounts import BoundAccount
 from costguard.config.settings import Settings
-from costguard.config.yaml import Document
+from costguard.config.yaml import Document, Loc
 from costguard.domain.price import Price
 from costguard.domain.snapshot import AccountFacts
 from costguard.domain.time import Calendars
@@ -70,12 +70,12 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     settings = problems.validate(Settings, document, (), errors)
     given = references.names(document)
     references.check_names(document, given, errors)
+    references.check(document, errors, warnings)
     findings = policy_files.Findings(errors, warnings)
-    placed = _policies(document, env, findings)
-    policy_files.check(placed, given, findings)
+    placed = _policies(document, given, env, findings)
     if settings is None:
+        binding.check(document, errors)
         raise ConfigErrors(_sorted(errors))
-    references.check(settings, document, errors, warnings)
     bound = binding.bind(settings, document, errors, warnings)
     policy_files.check_against(placed, settings, bound, findings)
     book = _prices(settings, document, errors)
@@ -94,19 +94,22 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     )
 
 
-def _policies(document: Document, env: Mapping[str, str], found: policy_files.Findings) -> list[policy_files.Placed]:
+def _policies(
+    document: Document, given: references.Names, env: Mapping[str, str], found: policy_files.Findings
+) -> list[policy_files.Placed]:
     """The policies of every file, also when the settings have mistakes: all errors in one run."""
     written = document.data.get("policies", ["policies/"])
     entries = [written] if isinstance(written, str) else written
     if not isinstance(entries, list):
         return []
+    documents: list[Document] = []
     placed: list[policy_files.Placed] = []
     seen: set[Path] = set()
     for index, entry in enumerate(entries):
         if not isinstance(entry, str):
             continue
         paths = policy_files.files(entry, document.folder)
-        where = ("policies", index) if isinstance(written, list) and "policies" in document.data else ("policies",)
+        where: Loc = ("policies", index)
         if paths is None and "policies" in document.data:
             found.errors.append(document.error(where, f"no such file or folder: {entry}"))
         elif not paths:
@@ -114,7 +117,10 @@ def _policies(document: Document, env: Mapping[str, str], found: policy_files.Fi
         for path in paths or ():
             if path.resolve() not in seen:
                 seen.add(path.resolve())
-                placed += policy_files.read_file(path, env, found)
+                one, policies = policy_files.read_file(path, env, found)
+                documents += [one] if one is not None else []
+                placed += policies
+    policy_files.check(documents, placed, given, found)
     return placed
 
 
@@ -125,8 +131,7 @@ def _prices(settings: Settings, document: Document, errors: list[ConfigError]) -
         if path.is_file():
             book += prices.price_book(path, str(path), settings.timezone, registry.discover(), errors)
         else:
-            where = references.element(document, ("prices",), index)
-            errors.append(document.error(where, f"no such file: {name}"))
+            errors.append(document.error(("prices", index), f"no such file: {name}"))
     return tuple(book)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from costguard.config import hints, ladders, problems, yaml
 from costguard.config.accounts import BoundAccount
-from costguard.config.references import OWNER, Names, element, expect, expect_provider
+from costguard.config.references import OWNER, Names, expect, expect_provider, texts, unique
 from costguard.config.settings import Settings
 from costguard.config.yaml import Document, Loc
 from costguard.domain.decision import Response
@@ -21,6 +21,7 @@ from costguard.rules.globs import glob
 from costguard.rules.policy import Match, Policy
 from costguard.rules.registry import POLICY_MODELS, RULES
 
+_MAX_NOT = 4
 _CAPABILITY_OF_KIND = {Kind.NOTEBOOK: "notebooks", Kind.JOB: "jobs", Kind.ENDPOINT: "endpoints"}
 _CAPABILITY_OF_RESPONSE = {
     Response.STOP: "stop",
@@ -55,22 +56,19 @@ def files(entry: str, folder: Path) -> list[Path] | None:
     return [path] if path.is_file() else None
 
 
-def read_file(path: Path, env: Mapping[str, str], found: Findings) -> list[Placed]:
-    """The policies of one file; mistakes are appended, and a policy with one is left out."""
+def read_file(path: Path, env: Mapping[str, str], found: Findings) -> tuple[Document | None, list[Placed]]:
+    """One file and its policies; mistakes are appended, and a policy with one is left out."""
     document = yaml.read(path, env, found.errors)
     if document is None:
-        return []
+        return None, []
     data = document.data
     if data is None:
         found.warnings.append(document.error((), "holds no policy"))
-        return []
+        return None, []
     if not isinstance(data, dict) or "policies" not in data:
         hint = 'a file starts with "policies:" and a list' if isinstance(data, list) or "rule" in data else None
-        known = ("policies",)
-        if isinstance(data, dict) and hint is None:
-            hint = next((h for key in data if (h := hints.near(key, known))), None)
         found.errors.append(document.error((), "a policy file needs the key policies", hint=hint))
-        return []
+        return None, []
     for key in data:
         if key != "policies" and not key.startswith("x-"):
             message = "unknown key; a policy file has only policies (and keys that start with x-, for anchors)"
@@ -78,9 +76,9 @@ def read_file(path: Path, env: Mapping[str, str], found: Findings) -> list[Place
     listed = data["policies"]
     if not isinstance(listed, list):
         found.errors.append(document.error(("policies",), "a list of policies is expected"))
-        return []
+        return None, []
     placed = (_parse(document, ("policies", index), found.errors) for index in range(len(listed)))
-    return [one for one in placed if one is not None]
+    return document, [one for one in placed if one is not None]
 
 
 def _parse(document: Document, loc: Loc, errors: list[ConfigError]) -> Placed | None:
@@ -92,20 +90,28 @@ def _parse(document: Document, loc: Loc, errors: list[ConfigError]) -> Placed | 
     if rule is None:
         errors.append(document.error((*loc, "rule"), "this key is required", key=True))
         return None
-    if not isinstance(rule, str) or rule not in POLICY_MODELS:
-        hint = hints.value_hint("rule", str(rule), POLICY_MODELS) or f"rules: {', '.join(POLICY_MODELS)}"
+    if not isinstance(rule, str):
+        errors.append(document.error((*loc, "rule"), "the name of a rule is expected"))
+        return None
+    if rule not in POLICY_MODELS:
+        hint = hints.value_hint("rule", rule, POLICY_MODELS) or f"rules: {', '.join(POLICY_MODELS)}"
         errors.append(document.error((*loc, "rule"), f"unknown rule {rule!r}", hint=hint))
         return None
     policy = problems.validate(POLICY_MODELS[rule], document, loc, errors)
     return Placed(policy, document, loc) if policy is not None else None
 
 
-def check(placed: Sequence[Placed], names: Names, found: Findings) -> None:
+def check(documents: Sequence[Document], placed: Sequence[Placed], names: Names, found: Findings) -> None:
     """What can be told of policies whatever else is wrong: their names, their ladders, the names they use."""
-    _unique(placed, found.errors)
+    given = ((d, loc, name) for d in documents for loc, name in texts(d, ("policies", "*", "name")))
+    unique(given, found.errors, "policy name")
+    for document in documents:
+        for loc, name in texts(document, ("policies", "*", "respond", "*", "to")):
+            expect(name, "channel or owner", names.targets, document, loc, found.errors)
+        for index in range(len(document.data["policies"])):
+            _match_names(document, ("policies", index, "match"), names, found)
     for one in placed:
         ladders.check(one.policy, one.document, one.loc, found.errors, found.warnings)
-        _names(one, names, found)
 
 
 def check_against(
@@ -135,40 +141,19 @@ def matched_accounts(policy: Policy, accounts: Mapping[str, BoundAccount]) -> di
     }
 
 
-def _unique(placed: Sequence[Placed], errors: list[ConfigError]) -> None:
-    first: dict[str, Placed] = {}
-    for one in placed:
-        earlier = first.setdefault(one.policy.name, one)
-        if earlier is not one:
-            line, _ = earlier.document.place((*earlier.loc, "name"))
-            hint = f"first in {earlier.document.file} on line {line}"
-            where = (*one.loc, "name")
-            errors.append(one.document.error(where, f"duplicate policy name {one.policy.name!r}", hint=hint))
-
-
-def _names(one: Placed, names: Names, found: Findings) -> None:
-    document = one.document
-    for index, rung in enumerate(one.policy.respond):
-        where = (*one.loc, "respond", index, "to")
-        for position, name in enumerate(rung.to or ()):
-            expect(name, "channel or owner", names.targets, document, element(document, where, position), found.errors)
-    match, loc = one.policy.match, (*one.loc, "match")
-    while isinstance(match, Match):
-        _match_names(match, loc, document, names, found)
-        match, loc = match.negated, (*loc, "not")
-
-
-def _match_names(match: Match, loc: Loc, document: Document, names: Names, found: Findings) -> None:
-    for index, name in enumerate(match.accounts or ()):
-        where = element(document, (*loc, "accounts"), index)
-        if "*" not in name:
-            expect(name, "account", names.accounts, document, where, found.errors)
-        elif not any(glob((name,)).match(account) for account in names.accounts):
-            found.warnings.append(document.error(where, f"no account fits {name!r}"))
-    for index, name in enumerate(match.providers or ()):
-        expect_provider(name, document, element(document, (*loc, "providers"), index), found.errors)
-    for index, name in enumerate(match.owners or ()):
-        expect(name, "owner", names.owners, document, element(document, (*loc, "owners"), index), found.errors)
+def _match_names(document: Document, match: Loc, names: Names, found: Findings) -> None:
+    """The names in a match and in each ``not`` inside it."""
+    for depth in range(_MAX_NOT):
+        inside = (*match, *("not",) * depth)
+        for loc, name in texts(document, (*inside, "accounts")):
+            if "*" not in name:
+                expect(name, "account", names.accounts, document, loc, found.errors)
+            elif not any(glob((name,)).match(account) for account in names.accounts):
+                found.warnings.append(document.error(loc, f"no account fits {name!r}"))
+        for loc, name in texts(document, (*inside, "providers")):
+            expect_provider(name, document, loc, found.errors)
+        for loc, name in texts(document, (*inside, "owners")):
+            expect(name, "owner", names.owners, document, loc, found.errors)
 
 
 def _capabilities(one: Placed, matched: Mapping[str, BoundAccount], found: Findings) -> None:
@@ -185,7 +170,7 @@ def _capabilities(one: Placed, matched: Mapping[str, BoundAccount], found: Findi
     kinds = policy.match.kinds if isinstance(policy.match, Match) else None
     for index, kind in enumerate(kinds or ()):
         if kind in _CAPABILITY_OF_KIND:
-            where = element(one.document, (*one.loc, "match", "kinds"), index)
+            where = (*one.loc, "match", "kinds", index)
             # One of several kinds that is not listed here takes nothing from the others.
             _need(_CAPABILITY_OF_KIND[kind], where, one, matched, found, only=len(kinds or ()) == 1)
 

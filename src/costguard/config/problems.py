@@ -57,6 +57,8 @@ def translate(
     """One error for each mistake; of a union only the branch that the writer was on."""
     branches: dict[Loc, dict[str, list[tuple[Loc, ErrorDetails]]]] = {}
     for detail in failure.errors(include_url=False):
+        if detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]:
+            continue  # it is long enough; what is wrong with its elements has been said
         real, fork, label = _real(detail, data)
         group = real if fork is None else real[:fork]
         branches.setdefault((*group, "?") if fork is not None else (*group, "="), {}).setdefault(label, []).append(
@@ -127,8 +129,10 @@ def _words(real: Loc, detail: ErrorDetails) -> tuple[str, str | None]:
             return f"the key {name} is required", None
         return f"{name} {tag!r} is not one of {', '.join(known)}", hints.value_hint(name, tag, known)
     if kind == "value_error":
-        hint = hints.text_hint(shown) if shown else None
-        return str(context["error"]), hint or _days_hint(field, shown)
+        days = value.get("days") if isinstance(value, dict) else None
+        if isinstance(days, str):
+            return str(context["error"]), hints.value_hint("days", days, ())
+        return str(context["error"]), hints.text_hint(shown) if shown else None
     if kind in ("greater_than_equal", "greater_than", "less_than_equal", "less_than"):
         limit = next(iter(context.values()))
         words = {"greater_than_equal": "at least", "greater_than": "more than", "less_than_equal": "at most"}
@@ -152,22 +156,21 @@ def _text_expected(value: object) -> str:
     return "text is expected here, not a list or a mapping"
 
 
-def _days_hint(field: str, shown: str | None) -> str | None:
-    return hints.value_hint(field, shown, ()) if shown and field == "days" else None
-
-
 def _either(on: list[tuple[Loc, ErrorDetails]], document: Document, base: Loc) -> ConfigError:
     """Every branch refused the value as a whole: say what each would take."""
-    said: list[str] = []
+    loc = (*base, *on[0][0])
+    wanted: list[str] = []
     hint: str | None = None
     for real, detail in on:
         message, more = _words(real, detail)
-        if detail["type"] in ("literal_error", "enum"):
-            message = f"{' or '.join(_expected(detail))} is expected"
+        if detail["type"] == "value_error":
+            return document.error(loc, message, hint=more)
         hint = hint or more
-        if message not in said:
-            said.append(message)
-    return document.error((*base, *on[0][0]), ", or ".join(said), hint=hint)
+        literal = detail["type"] in ("literal_error", "enum")
+        words = " or ".join(_expected(detail)) if literal else message.replace(" is expected", "")
+        if words not in wanted:
+            wanted.append(words)
+    return document.error(loc, f"expected here: {', or '.join(wanted)}", hint=hint)
 
 
 def _expected(detail: ErrorDetails) -> list[str]:

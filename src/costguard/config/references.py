@@ -1,16 +1,16 @@
 """Names in costguard.yaml that must exist elsewhere in it, and what does not go together.
 
-Names are checked on the plain document, so that a mistake in one place does not hide another; the rest needs the
-typed settings. Each check appends every mistake at its place; none stops the next.
+All of it is asked of the plain document, so that a mistake in one place does not hide another. Each check appends
+every mistake at its place; none stops the next.
 """
 
-from collections.abc import Collection, Iterator
+import ipaddress
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from costguard.config import hints
-from costguard.config.channels import unavailable
-from costguard.config.settings import Settings
+from costguard.config import hints, problems
+from costguard.config.channels import CHANNELS, unavailable
 from costguard.config.yaml import Document, Loc
 from costguard.errors import ConfigError
 from costguard.plugins import registry
@@ -41,7 +41,7 @@ def names(document: Document) -> Names:
 def check_names(document: Document, given: Names, errors: list[ConfigError]) -> None:
     """Every mention of a name is of something that exists, and every name is given once."""
     for section in (("accounts",), ("channels",), ("owners",), ("metrics",), ("reports",), ("web", "tokens")):
-        _unique(document, section, errors)
+        unique(((document, loc, name) for loc, name in _given(document, section)), errors)
     mentions: list[tuple[Loc, str, Collection[str]]] = [
         (("enforce_accounts",), "account", given.accounts),
         (("admins",), "owner", given.owners),
@@ -54,27 +54,30 @@ def check_names(document: Document, given: Names, errors: list[ConfigError]) -> 
         (("reminders", "*", "to"), "channel", given.targets),
     ]
     for pattern, kind, known in mentions:
-        for loc, name in _texts(document, pattern):
+        for loc, name in texts(document, pattern):
             expect(name, kind, known, document, loc, errors)
-    for loc, provider in _texts(document, ("accounts", "*", "provider")):
+    for loc, provider in texts(document, ("accounts", "*", "provider")):
         expect_provider(provider, document, loc, errors)
 
 
-def check(settings: Settings, document: Document, errors: list[ConfigError], warnings: list[ConfigError]) -> None:
-    """Every check that needs the settings as a whole."""
-    _fallback_loops(settings, document, errors)
-    for index, channel in enumerate(settings.channels):
-        if found := unavailable(channel):
+def check(document: Document, errors: list[ConfigError], warnings: list[ConfigError]) -> None:
+    """What does not go together within costguard.yaml, and what this version cannot do."""
+    _fallback_loops(document, errors)
+    for index, data in enumerate(_listed(document, "channels")):
+        model = CHANNELS.get(data.get("kind", "")) if isinstance(data, dict) else None
+        channel = problems.validate(model, document, ("channels", index), []) if model is not None else None
+        if channel is not None and (found := unavailable(channel)):
             errors.append(document.error(("channels", index, found[0]), found[1]))
-    _armed(settings, document, errors, warnings)
-    if settings.currency in settings.rates():
-        message = f"{settings.currency} is the reporting currency itself; give the rates of the others"
-        errors.append(document.error(("exchange_rates", settings.currency), message, key=True))
-    if not settings.web.is_loopback and not settings.web.tokens:
-        message = f"{settings.web.host} is reachable from other machines: web.tokens needs at least one token"
-        errors.append(document.error(("web", "listen"), message))
+    _armed(document, errors, warnings)
+    _money(document, errors)
+    web = document.data.get("web")
+    for loc, listen in texts(document, ("web", "listen")):
+        host = listen.rpartition(":")[0].strip("[]")
+        if host and not is_loopback(host) and not web.get("tokens"):
+            message = f"{host} is reachable from other machines: web.tokens needs at least one token"
+            errors.append(document.error(loc, message))
     for section in ("metrics", "reminders", "reports"):
-        if getattr(settings, section):
+        if document.data.get(section):
             warnings.append(document.error((section,), "checked, but not used by this version yet", key=True))
 
 
@@ -99,19 +102,14 @@ def expect_provider(name: str, document: Document, loc: Loc, errors: list[Config
         errors.append(document.error(loc, f"unknown provider {name!r}", hint=hint))
 
 
-def element(document: Document, loc: Loc, index: int) -> Loc:
-    """The place of one of several names; a single name may be written without a list."""
-    return (*loc, index) if isinstance(document.at(loc), list) else loc
-
-
-def _texts(document: Document, pattern: Loc) -> Iterator[tuple[Loc, str]]:
+def texts(document: Document, pattern: Loc) -> Iterator[tuple[Loc, str]]:
     """Every text at a location in which ``*`` is each element of a list; a list of texts gives each of them."""
     found: list[tuple[Loc, Any]] = [((), document.data)]
     for part in pattern:
         if part == "*":
             found = [((*loc, i), x) for loc, value in found if isinstance(value, list) for i, x in enumerate(value)]
         else:
-            found = [((*loc, part), v[part]) for loc, v in found if isinstance(v, dict) and part in v]
+            found = [((*loc, part), v[part]) for loc, v in found if _has(v, part)]
     for loc, value in found:
         if isinstance(value, str):
             yield loc, value
@@ -119,42 +117,84 @@ def _texts(document: Document, pattern: Loc) -> Iterator[tuple[Loc, str]]:
             yield from (((*loc, i), text) for i, text in enumerate(value) if isinstance(text, str))
 
 
+def unique(given: Iterable[tuple[Document, Loc, str]], errors: list[ConfigError], kind: str = "name") -> None:
+    """Appends an error for each name that was given before."""
+    first: dict[str, tuple[Document, Loc]] = {}
+    for document, loc, name in given:
+        if name not in first:
+            first[name] = (document, loc)
+            continue
+        earlier, place = first[name]
+        where = "" if earlier.file == document.file else f" of {earlier.file}"
+        hint = f"first on line {earlier.place(place)[0]}{where}"
+        errors.append(document.error(loc, f"duplicate {kind} {name!r}", hint=hint))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _has(value: Any, part: str | int) -> bool:
+    if isinstance(part, int):
+        return isinstance(value, list) and part < len(value)
+    return isinstance(value, dict) and part in value
+
+
+def _listed(document: Document, section: str) -> list[Any]:
+    value = document.data.get(section)
+    return value if isinstance(value, list) else []
+
+
 def _given(document: Document, section: Loc) -> Iterator[tuple[Loc, str]]:
-    return _texts(document, (*section, "*", "name"))
+    return texts(document, (*section, "*", "name"))
 
 
-def _unique(document: Document, section: Loc, errors: list[ConfigError]) -> None:
-    first: dict[str, Loc] = {}
-    for loc, name in _given(document, section):
-        earlier = first.setdefault(name, loc)
-        if earlier is not loc:
-            line, _ = document.place(earlier)
-            errors.append(document.error(loc, f"duplicate name {name!r}", hint=f"first on line {line}"))
-
-
-def _fallback_loops(settings: Settings, document: Document, errors: list[ConfigError]) -> None:
-    follows = {channel.name: channel.fallback for channel in settings.channels}
-    for index, channel in enumerate(settings.channels):
-        seen: list[str] = [channel.name]
-        after = channel.fallback
-        while after is not None and after in follows and after not in seen:
+def _fallback_loops(document: Document, errors: list[ConfigError]) -> None:
+    channels = [data for data in _listed(document, "channels") if isinstance(data, dict)]
+    follows = {str(data.get("name")): data.get("fallback") for data in channels}
+    for loc, fallback in texts(document, ("channels", "*", "fallback")):
+        name = str(document.at(loc[:-1]).get("name"))
+        seen = [name]
+        after: Any = fallback
+        while after in follows and after not in seen:
             seen.append(after)
             after = follows[after]
-        if after is not None and after == channel.name:
-            message = f"falls back to itself: {' → '.join([*seen, after])}"
-            errors.append(document.error(("channels", index, "fallback"), message))
+        if after == name:
+            errors.append(document.error(loc, f"falls back to itself: {' → '.join([*seen, name])}"))
 
 
-def _armed(settings: Settings, document: Document, errors: list[ConfigError], warnings: list[ConfigError]) -> None:
+def _armed(document: Document, errors: list[ConfigError], warnings: list[ConfigError]) -> None:
+    listed = {name for _, name in texts(document, ("enforce_accounts",))}
     seen: dict[tuple[str, str], str] = {}
-    for index, account in enumerate(settings.accounts):
-        if account.name in settings.enforce_accounts and account.account_id is None:
+    for index, account in enumerate(_listed(document, "accounts")):
+        if not isinstance(account, dict):
+            continue
+        name, number = str(account.get("name")), account.get("account_id")
+        if name in listed and number is None:
             message = "an account in enforce_accounts needs account_id, which is compared with who the credentials are"
             errors.append(document.error(("accounts", index, "name"), message))
-        if account.account_id is not None:
-            twin = seen.setdefault((account.provider, account.account_id), account.name)
-            if twin != account.name:
+        if isinstance(number, str):
+            twin = seen.setdefault((str(account.get("provider")), number), name)
+            if twin != name:
                 message = f"the same account as {twin!r}: its resources are counted twice unless the regions differ"
                 warnings.append(document.error(("accounts", index, "account_id"), message))
-    if settings.mode == "enforce" and not settings.enforce_accounts:
+    if document.data.get("mode") == "enforce" and not listed:
         warnings.append(document.error(("mode",), "nothing acts: enforce_accounts is empty"))
+
+
+def _money(document: Document, errors: list[ConfigError]) -> None:
+    rates = document.data.get("exchange_rates")
+    own = document.data.get("currency", "CNY")
+    if isinstance(rates, dict):
+        places: list[Loc] = [("exchange_rates", currency) for currency in rates if currency == own]
+    else:
+        places = [loc for loc, currency in texts(document, ("exchange_rates", "*", "currency")) if currency == own]
+    for loc in places:
+        message = f"{own} is the reporting currency itself; give the rates of the others"
+        errors.append(document.error(loc, message, key=True))

@@ -4,7 +4,6 @@ These paragraphs are the source of docs/settings.md and of the JSON Schema. Noth
 environment or at what is installed: names are checked in references, accounts are bound in accounts.
 """
 
-import ipaddress
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock_time
 from typing import Annotated, Any, Literal
@@ -209,16 +208,6 @@ class Web(Strict):
     def port(self) -> int:
         """The port part of ``listen``."""
         return int(self.listen.rpartition(":")[2])
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
 
 
 class Schedule(Strict):

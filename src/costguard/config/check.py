@@ -1,0 +1,133 @@
+"""``costguard check``: what each policy would do, from the configuration and, where there is one, the last inventory.
+
+Loading has already told every mistake; this is the part that ends the report. Pure: resources are passed in.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from costguard.config.engine import engine_settings
+from costguard.config.load import Config
+from costguard.domain.decision import Response
+from costguard.domain.resource import Resource
+from costguard.domain.time import format_duration
+from costguard.engine.guard import fence
+from costguard.engine.ownership import with_owner
+from costguard.errors import ConfigError
+from costguard.rules.match import compile_match
+from costguard.rules.policy import Policy
+
+_NONE = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCheck:
+    """What one policy would do. ``matches`` and ``fenced`` are None without an inventory."""
+
+    policy: str
+    rule: str
+    mode: str
+    steps: tuple[str, ...]
+    matches: int | None
+    fenced: int | None
+
+    def __str__(self) -> str:
+        """``idle-dev enforce · matches 6 · warn at 2h, stop at 2h30m · fenced 2``."""
+        parts = [f"{self.policy} {self.mode}"]
+        if self.matches is not None:
+            parts.append(f"matches {self.matches}")
+        parts.append(", ".join(self.steps))
+        if self.fenced:
+            parts.append(f"fenced {self.fenced}")
+        return " · ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole answer: counts, harmless mistakes, and a line for each policy."""
+
+    accounts: int
+    channels: int
+    warnings: tuple[ConfigError, ...]
+    policies: tuple[PolicyCheck, ...]
+
+    def lines(self) -> list[str]:
+        """For people, in the order of the files."""
+        counts = f"{_count(self.accounts, 'account')}, {_count(self.channels, 'channel')}"
+        head = f"{counts}, {_count(len(self.policies), 'policy', 'policies')}"
+        return [*(f"warning: {warning}" for warning in self.warnings), head, *map(str, self.policies)]
+
+
+def check(config: Config, resources: Iterable[Resource] | None = None) -> Report:
+    """What every policy would do with these resources (not gone); None when there is no inventory yet."""
+    listed: Sequence[Resource] | None = None
+    settings = engine_settings(config.settings)
+    if resources is not None:
+        listed = [with_owner(resource, settings.owners) for resource in resources]
+    facts = config.account_facts()
+    checks: list[PolicyCheck] = []
+    for policy in config.policies:
+        matched: list[Resource] | None = None
+        if listed is not None:
+            matcher = compile_match(policy.match)
+            matched = [r for r in listed if matcher.matches(r, facts.get(r.ref.account))]
+        fenced = None if matched is None else sum(fence(resource, settings) is not None for resource in matched)
+        checks.append(
+            PolicyCheck(
+                policy=policy.name,
+                rule=policy.rule,
+                mode=effective_mode(policy, config),
+                steps=steps(policy),
+                matches=None if matched is None else len(matched),
+                fenced=fenced,
+            )
+        )
+    return Report(len(config.accounts), len(config.settings.channels), config.warnings, tuple(checks))
+
+
+def effective_mode(policy: Policy, config: Config) -> str:
+    """The lowest of the configuration's and the policy's mode; enforce without an armed account says so."""
+    if config.settings.mode == "dry_run" or policy.mode == "dry_run":
+        return "dry_run"
+    if not any(account.enforce and account.listed for account in config.accounts.values()):
+        return "enforce (no account is armed)"
+    return "enforce"
+
+
+def steps(policy: Policy) -> tuple[str, ...]:
+    """``warn at 2h``, ``stop at 2h30m``: counted from when the claim begins to be true; a budget's by its steps.
+
+    Where the rule waits for nothing, times count from the finding: ``warn at once``.
+    """
+    base = waits(policy)
+    told: dict[str, None] = {}
+    for rung in policy.respond:
+        if rung.at is None:
+            when = _moment(base + (rung.after or _NONE))
+        else:
+            when = f"at {rung.at:g}%" + (f" {format_duration(rung.after)} later" if rung.after else "")
+        notes = (" after a hook" if rung.hook else "") + (" once approved" if rung.approve else "")
+        told[f"{_verb(rung.do)} {when}{notes}"] = None
+    return tuple(told)
+
+
+def waits(policy: Policy) -> timedelta:
+    """How long the claim must hold before the first rung: ``for``, ``max_age``, ``unattached_for`` and the like."""
+    for name in ("length", "max_age", "unattached_for", "stopped_for"):
+        span = getattr(policy.when, name, None)
+        if isinstance(span, timedelta):
+            return span
+    return _NONE
+
+
+def _moment(span: timedelta) -> str:
+    return f"at {format_duration(span)}" if span else "at once"
+
+
+def _verb(do: Response) -> str:
+    return do.value.replace("_", " ")
+
+
+def _count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
