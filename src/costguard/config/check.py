@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from costguard.config.engine import engine_settings
 from costguard.config.load import Config
 from costguard.domain.decision import Response
 from costguard.domain.resource import Resource
 from costguard.domain.time import format_duration
 from costguard.engine.guard import fence
 from costguard.engine.ownership import with_owner
+from costguard.engine.settings import EngineSettings, Owner
 from costguard.errors import ConfigError
 from costguard.rules.match import compile_match
 from costguard.rules.policy import Policy
@@ -62,9 +62,11 @@ class Report:
 def check(config: Config, resources: Iterable[Resource] | None = None) -> Report:
     """What every policy would do with these resources (not gone); None when there is no inventory yet."""
     listed: Sequence[Resource] | None = None
-    settings = engine_settings(config.settings)
+    never_stop = config.settings.never_stop
+    settings = EngineSettings(fence_names=never_stop.names, fence_tags=never_stop.tags)
+    owners = tuple(Owner(owner.name, owner.names, owner.tags, owner.team) for owner in config.settings.owners)
     if resources is not None:
-        listed = [with_owner(resource, settings.owners) for resource in resources]
+        listed = [with_owner(resource, owners) for resource in resources]
     facts = config.account_facts()
     checks: list[PolicyCheck] = []
     for policy in config.policies:
