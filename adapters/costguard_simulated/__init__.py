@@ -11,8 +11,8 @@ from costguard.ports import AccountSpec, Adapter, Clock, Connection
 class SimulatedAccount(BaseModel):
     """``accounts[].credentials`` of a simulated account; ``AccountSpec.options`` with the same keys win.
 
-    ``scenario``: a path, or the name of a shipped one. ``cloud``: which cloud of the scenario this account is (not
-    needed when there is only one). ``state``: a file that keeps the journal between processes. ``start``: when the
+    ``scenario``: a path, or the name of a shipped one. ``cloud``: which cloud of the scenario this account is, by
+    default its first. ``state``: a file that keeps the journal between processes. ``start``: when the
     scenario begins, ISO 8601 with a zone. ``scale``: how many copies of each machine. The keys are checked only if
     ``access_key_secret`` is given: the secret ``expired`` is refused, like a real one that is.
     """

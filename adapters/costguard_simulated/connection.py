@@ -151,7 +151,7 @@ def connect(spec: AccountSpec, clock: Clock) -> SimulatedConnection:
         clock, options.scenario, state=options.state, start=options.start, scale=options.scale
     )  # fmt: skip
     clouds = world.scenario.clouds
-    cloud = options.cloud or (next(iter(clouds)) if len(clouds) == 1 else None)
+    cloud = options.cloud or next(iter(clouds))
     if cloud not in clouds:
         raise ConfigError(
             f"account {spec.name}: no cloud {cloud!r} in scenario {world.scenario.name}",

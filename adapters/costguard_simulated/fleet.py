@@ -11,6 +11,7 @@ from costguard_simulated.workload import Work, seed_of
 
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _DEFAULT_WORK = "idle"
+_DISK_TAGS = ("owner", "team")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +127,15 @@ def _holding(scenario: Scenario, home: CloudSpec, cloud: str, spec: HoldingSpec,
 
 
 def system_disk(machine: Machine) -> Holding | None:
-    """The disk that comes and goes with a machine."""
+    """The disk that comes and goes with a machine; of its tags it carries those that say whose it is."""
     if machine.system_disk is None:
         return None
+    tags = machine.spec.tags
+    if tags is not None:
+        tags = {key: value for key, value in tags.items() if key in _DISK_TAGS}
     return Holding(
         machine.cloud, f"{machine.name}-system", machine.system_disk, Kind.DISK, machine.region,
-        machine.spec.disk_gib, machine.created_at, None, machine.spec.tags, machine.id,
+        machine.spec.disk_gib, machine.created_at, None, tags, machine.id,
     )  # fmt: skip
 
 

@@ -40,3 +40,11 @@ def test_jitter_stays_in_its_range_and_is_repeatable() -> None:
     assert max(found) <= 60
     assert len(found) > 20
     assert jitter(1, START, 30, 60) == jitter(1, START, 30, 60)
+
+
+def test_a_system_disk_says_whose_it_is_and_not_what_for(tmp_path: Path) -> None:
+    """A disk that carried its machine's role would be judged like a machine."""
+    tags = {"owner": "li", "team": "eval", "role": "dev"}
+    connection = open_up(write(tmp_path, machine("a", tags=tags), machine("b", tags=None)), clock_at())
+    disks = {disk.name: disk.tags for disk in connection.list(Kind.DISK, "r1")}
+    assert disks == {"a-system": {"owner": "li", "team": "eval"}, "b-system": None}

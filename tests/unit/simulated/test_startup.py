@@ -33,13 +33,13 @@ def proven_idle(connection: SimulatedConnection, name: str, window: timedelta) -
     box = named(connection, name)
     busy: dict[datetime, bool] = defaultdict(bool)
     seen: set[datetime] = set()
-    for sample in connection.usage([box], METRICS, START - 3 * HOUR, START + 8 * HOUR).samples:
+    for sample in connection.usage([box], METRICS, START - 5 * HOUR, START + 8 * HOUR).samples:
         limit = {Metric.GPU_UTIL: 5 / sample.series.cards, Metric.CPU_CORES: 1.0, Metric.NETWORK: 1e6}
         busy[sample.at] |= sample.value >= limit[sample.series.metric]
         if sample.series.metric is Metric.GPU_UTIL:
             seen.add(sample.at)
     run = 0
-    for minute in range(-180, 480):
+    for minute in range(-300, 480):
         at = START + minute * MINUTE
         run = run + 1 if at in seen and not busy[at] else 0
         if minute >= 0 and run * MINUTE >= window:
@@ -59,8 +59,8 @@ def proven_idle(connection: SimulatedConnection, name: str, window: timedelta) -
         ("alibaba", "dsw-notebook-huang", 45, 0),
         ("alibaba", "demo-a10-investors", 45, 0),
         ("alibaba", "prepaid-a100-wu", 45, 0),
-        ("alibaba", "serve-qwen-chat", 120, 100),
-        ("alibaba", "eas-old-summarizer", 120, 0),
+        ("alibaba", "serve-qwen-chat", 240, 60),
+        ("alibaba", "eas-old-summarizer", 240, 0),
         ("aws", "dev-g5-he", 45, 0),
         ("aws", "api-g6e-locked", 45, 0),
         ("rack", "node-03", 45, 0),
