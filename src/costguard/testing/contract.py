@@ -17,7 +17,7 @@ from costguard.testing.cloud import CloudFixture
 from costguard.testing.manifest import Manifest, excuse, load_manifest
 
 # What one API call may take under the suite, and what a busy machine may add to it.
-DEADLINE = timedelta(seconds=3)
+DEADLINE = timedelta(seconds=2)
 SLACK = timedelta(seconds=5)
 
 _Test = TypeVar("_Test", bound=Callable[..., None])

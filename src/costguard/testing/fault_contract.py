@@ -152,7 +152,9 @@ class FaultContract(Contract):
             cloud.heal()
             if fault:
                 cloud.fail(fault)
-            for call in self._everything(connection, cloud, boxes[0].ref):
+            calls = self._everything(connection, cloud, boxes[0].ref)
+            # One silent call takes a whole deadline and says as much as all of them would.
+            for call in calls[:1] if fault is Fault.SILENT else calls:
                 try:
                     call()
                 except ProviderError as error:
