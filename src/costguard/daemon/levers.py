@@ -19,7 +19,7 @@ from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep
 from costguard.domain.time import format_duration
 from costguard.errors import UsageError
-from costguard.store import actions, inventory, ledger, levers, outbox
+from costguard.store import actions, inventory, ledger, levers, outbox, savings
 
 DISPUTE_HOLDS = timedelta(days=7)
 
@@ -162,6 +162,7 @@ def dispute(conn: Connection, action_id: str, *, reason: str, person: Person, no
         raise UsageError("say why: --reason is what the next reader learns from")
     word = levers.Dispute(action.id, ref, person.name, reason.strip(), now, now + DISPUTE_HOLDS)
     levers.dispute(conn, word)
+    savings.void(conn, action.id, "disputed")
     disputed = actions.save(conn, replace(action, disputed_by=person.name, updated_at=now))
     _note_action(conn, now, action, person, f"disputed: {word.reason}", {"lever": "dispute", "reason": word.reason})
     return disputed

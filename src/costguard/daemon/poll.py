@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from sqlalchemy import Connection
+
 from costguard.daemon.accounts import Account
 from costguard.domain.price import PriceKey
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
@@ -18,8 +20,9 @@ from costguard.domain.usage import Metric
 from costguard.engine.pricing import PriceTable, priced
 from costguard.errors import AuthFailed, CostguardError, PermissionDenied, ProviderError, Unsupported
 from costguard.ports import Clock, Inventory, Power, Prices, SpotPrices, Usage
-from costguard.store import inventory, kv, prices, sources, usage
+from costguard.store import inventory, kv, prices, savings, sources, usage
 from costguard.store.database import Database
+from costguard.store.inventory import ListingDelta
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +31,8 @@ INVENTORY = "inventory"
 _DOUBT_FROM = 4
 _DOUBT_ROUNDS = 3
 _NO_REGION = "-"
+_EMPTY = timedelta(hours=1)
+_UNREADABLE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,29 @@ class Poller:
             kv.put(conn, key, {"regions": list(found)}, self.clock.now())
         return found
 
+    def due(self, account: Account, region: str) -> bool:
+        """Whether a region is worth looking at now: empty ones hourly, those never readable daily."""
+        now = self.clock.now()
+        with self.database.read() as conn:
+            status = sources.get(conn, account.name, region, INVENTORY)
+            tried = kv.get(conn, f"tried/{account.name}/{region}")
+        if status is None or tried is None:
+            return True
+        age = now - datetime.fromisoformat(tried["at"])
+        if status.state is SourceState.OK and status.count == 0:
+            return age >= _EMPTY
+        if status.state is SourceState.DENIED and status.fetched_at is None:
+            return age >= _UNREADABLE
+        return True
+
     def inventory(self, account: Account, region: str) -> bool:
         """Lists every kind of one region; False when some kind could not be listed."""
         connection = account.connection()
         if not isinstance(connection, Inventory):
             return True
         fine = True
+        with self.database.write() as conn:
+            kv.put(conn, f"tried/{account.name}/{region}", {"at": self.clock.now().isoformat()}, self.clock.now())
         for kind in sorted(connection.kinds()):
             source = INVENTORY if kind is Kind.VM else f"{INVENTORY}.{kind.value}"
             look = self._lister(account, connection, region, kind, source)
@@ -169,7 +191,10 @@ class Poller:
                 return len(found)
             enriched = [self.enrich(account, r, listed, now) for r in found.values()]
             with self.database.write() as conn:
-                inventory.record_listing(conn, account.name, region, kind, enriched, now, self.intervals.inventory)
+                delta = inventory.record_listing(
+                    conn, account.name, region, kind, enriched, now, self.intervals.inventory
+                )
+                end_savings(conn, delta)
             return len(found)
 
         return look
@@ -234,6 +259,9 @@ class Poller:
             state = SourceState.OK
         now = self.clock.now()
         place = (account.name, region, source)
+        if source == INVENTORY and count == 0:
+            # Nobody is there: looked at hourly, and not stale in between.
+            interval = max(interval, _EMPTY)
         with self.database.write() as conn:
             if error is None:
                 before = sources.record_success(conn, *place, count=count, interval=interval, now=now)
@@ -252,6 +280,15 @@ class Poller:
                 text,
             )
         return fine
+
+
+def end_savings(conn: Connection, delta: ListingDelta) -> None:
+    """A box that runs again, or is gone, saves nothing from then on."""
+    for event in delta.events:
+        if event.what == "start":
+            savings.end(conn, [event.ref], event.at, "restarted")
+    for resource in delta.gone:
+        savings.end(conn, [resource.ref], resource.observed_at, "released")
 
 
 class _Partly(CostguardError):

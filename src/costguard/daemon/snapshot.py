@@ -52,9 +52,18 @@ class SnapshotBuilder:
         return max((spec.length for spec in self.specs), default=timedelta(hours=1))
 
     def build(
-        self, conn: Connection, now: datetime, *, leader: bool = True, refs: Collection[ResourceRef] | None = None
+        self,
+        conn: Connection,
+        now: datetime,
+        *,
+        leader: bool = True,
+        refs: Collection[ResourceRef] | None = None,
+        usage_until: datetime | None = None,
     ) -> Snapshot:
-        """The facts at ``now``; ``refs`` limits the resources (a look at one box needs no others)."""
+        """The facts at ``now``; ``refs`` limits the resources (a look at one box needs no others).
+
+        ``usage_until``: the usage windows are those of that earlier moment (a hook's own work is none).
+        """
         settings = self.config.settings
         facts = {name: account.facts(now) for name, account in self.accounts.items()}
         known = [r for r in inventory.resources(conn) if r.ref.account in facts]
@@ -64,7 +73,7 @@ class SnapshotBuilder:
             now=now,
             accounts=facts,
             resources={r.ref: r for r in found},
-            usage=self._windows(conn, now, facts, running),
+            usage=self._windows(conn, usage_until or now, facts, running),
             sources=sources.sources(conn),
             heartbeats=levers.heartbeats(conn, now),
             keeps=levers.keeps(conn, now),

@@ -22,7 +22,7 @@ _OPEN = [state for state in ActionState if not state.terminal]
 def insert(conn: Connection, action: Action) -> Action:
     """Stores a new ladder. Raises StaleWrite when its fingerprint has an open one, or its slot is taken."""
     statement = insert_into(conn, table).values(**_row(action)).on_conflict_do_nothing()
-    if conn.execute(statement).rowcount != 1:
+    if conn.execute(statement.returning(table.c.id)).first() is None:
         raise StaleWrite(f"{action.subject.key} already has an open ladder of {action.policy}")
     return action
 
@@ -96,6 +96,12 @@ def list_actions(
 def executed_since(conn: Connection, at: datetime) -> tuple[Action, ...]:
     """Ladders whose call was made at ``at`` or later, whatever became of it: what a limit per hour counts."""
     return _all(conn, select(table).where(table.c.executed_at >= at).order_by(table.c.executed_at))
+
+
+def closed(conn: Connection, states: Collection[ActionState], clear_below: int) -> tuple[Action, ...]:
+    """Ladders that ended in one of ``states`` while their finding still holds (``clear_count`` below), oldest first."""
+    query = select(table).where(table.c.state.in_(list(states)), table.c.clear_count < clear_below)
+    return _all(conn, query.order_by(table.c.created_at, table.c.id))
 
 
 def _row(action: Action) -> dict[str, object]:

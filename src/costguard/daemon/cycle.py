@@ -1,0 +1,151 @@
+"""The cycle: snapshot → evaluate → plan → one transaction. Nothing here calls a provider.
+
+The plan is made from one consistent read and stored by compare-and-swap: when a lever or the act loop
+changed a row in between, everything is read and decided again.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from costguard.daemon import documents, fleet, metrics
+from costguard.daemon.drafts import Drafter
+from costguard.daemon.lead import Leadership
+from costguard.daemon.snapshot import SnapshotBuilder
+from costguard.domain.action import Action, ActionState
+from costguard.domain.finding import Finding, Outcome
+from costguard.domain.snapshot import Snapshot
+from costguard.engine.close import CLEAR_AFTER, TimerChange
+from costguard.engine.evaluate import Evaluation, Prepared, evaluate
+from costguard.engine.plan import Plan, PlanFacts, plan
+from costguard.engine.settings import EngineSettings
+from costguard.errors import LeaseLost, StaleWrite
+from costguard.ports import Clock
+from costguard.store import actions, cycles, findings, kv, ledger, levers, outbox
+from costguard.store.database import Database
+
+_log = logging.getLogger(__name__)
+
+HOUR = timedelta(minutes=60)
+_TRIES = 3
+_CLOSED = (ActionState.DONE, ActionState.FAILED, ActionState.CANCELLED)
+RESTARTED = "restarted"
+
+
+def new_id() -> str:
+    """A short random id for actions, cycles and messages; never guessed from another."""
+    return secrets.token_hex(6)
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """What one cycle saw and stored."""
+
+    document: documents.Document
+    evaluation: Evaluation
+    plan: Plan
+    snapshot: Snapshot
+
+
+@dataclass
+class Cycle:
+    """Runs cycles for one configuration. ``last`` is the evaluation that the act loop shares."""
+
+    database: Database
+    clock: Clock
+    builder: SnapshotBuilder
+    settings: EngineSettings
+    policies: Sequence[Prepared]
+    drafter: Drafter
+    lead: Leadership
+    mode: str
+    timers: Callable[[Sequence[TimerChange]], None] = lambda changes: None
+    last: Evaluation | None = field(default=None)
+
+    def run(self) -> CycleResult:
+        """One cycle. Raises LeaseLost when another process leads, StaleWrite when rows keep changing."""
+        for attempt in range(_TRIES):
+            try:
+                return self._once()
+            except StaleWrite:
+                _log.info("rows changed while the plan was made; deciding again")
+                if attempt == _TRIES - 1:
+                    raise
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _once(self) -> CycleResult:
+        token = self.lead.check()
+        started, began = self.clock.now(), self.clock.monotonic()
+        with self.database.read() as conn:
+            snapshot = self.builder.build(conn, started, leader=True)
+            open_actions = actions.open_actions(conn)
+            facts = plan_facts(conn, started)
+        evaluation = evaluate(self.policies, snapshot)
+        found = plan(evaluation, open_actions, snapshot, facts, self.settings, new_id)
+        seen, burn = fleet.see(snapshot)
+        notices = [n for request in found.notices for n in self.drafter.notices(request, snapshot)]
+        with self.database.write() as conn:
+            if self.lead.token != token:
+                raise LeaseLost("another process leads")
+            stored = [actions.save(conn, action) for action in found.updates]
+            stored += [actions.insert(conn, action) for action in found.inserts]
+            outbox.enqueue(conn, notices)
+            ledger.append(conn, found.ledger)
+            for ref in found.ended_keeps:
+                levers.unkeep(conn, ref)
+            current = findings.sync(conn, evaluation.findings, started, unknown=_unknown(evaluation, started)).current
+            fleet.record(conn, seen, burn)
+            finished = self.clock.now()
+            document = documents.cycle(
+                mode=self.mode,
+                started_at=started,
+                finished_at=finished,
+                statuses=snapshot.sources,
+                findings=current,
+                decisions=found.decisions,
+                actions=stored,
+                notices=notices,
+            )
+            cycles.record(conn, cycles.CycleRecord(new_id(), started, finished, document))
+        self.last = evaluation
+        if found.timers:
+            self.timers(found.timers)
+        self._measure(found, stored, began)
+        return CycleResult(document, evaluation, found, snapshot)
+
+    def _measure(self, found: Plan, stored: Sequence[Action], began: float) -> None:
+        metrics.CYCLES.inc()
+        metrics.CYCLE_SECONDS.observe(max(0.0, self.clock.monotonic() - began))
+        metrics.LAST_CYCLE.set(self.clock.now().timestamp())
+        for decision in found.decisions:
+            metrics.DECISIONS.labels(decision.verdict.answer.value, decision.verdict.code.value).inc()
+        for action in stored:
+            metrics.TRANSITIONS.labels(action.state.value).inc()
+
+
+def plan_facts(conn: Connection, now: datetime) -> PlanFacts:
+    """What planning needs from the store besides open ladders."""
+    executed = actions.executed_since(conn, now - HOUR)
+    closed = tuple(a for a in actions.closed(conn, _CLOSED, CLEAR_AFTER))
+    moments = [p.resumed_at for p in levers.pauses(conn, now - timedelta(days=40)) if p.resumed_at is not None]
+    if (restored := kv.get(conn, RESTARTED)) is not None:
+        moments.append(datetime.fromisoformat(restored["at"]))
+    claimed = {ref: claim.at for ref, claim in levers.claims(conn).items()}
+    return PlanFacts(executed, closed, max(moments, default=None), claimed)
+
+
+def _unknown(evaluation: Evaluation, now: datetime) -> set[str]:
+    """Fingerprints that some rule could not judge now: what is unknown clears nothing."""
+    return {
+        Finding(
+            name, evaluation.policies[name].hash, evaluation.policies[name].kind.name, answer.subject,
+            answer.since or now, {}, None, answer.started_at, answer.threshold,
+        ).fingerprint
+        for name, answers in evaluation.judgements.items()
+        for answer in answers
+        if answer.outcome is Outcome.UNKNOWN
+    }  # fmt: skip

@@ -1,0 +1,87 @@
+"""Looking: one live read of one resource and of its use, right before and after a call."""
+
+from dataclasses import dataclass
+
+from costguard.daemon.accounts import Account
+from costguard.daemon.poll import Poller, end_savings
+from costguard.domain.action import Action
+from costguard.domain.decision import Response
+from costguard.domain.resource import Ends, Resource, ResourceRef, State
+from costguard.engine.events import Look
+from costguard.engine.pricing import PriceTable
+from costguard.errors import NotFound
+from costguard.ports import Inventory, Usage
+from costguard.rules.policy import Rung
+from costguard.store import inventory, prices, usage
+
+
+@dataclass(frozen=True, slots=True)
+class Looker:
+    """Reads live and stores what it read, as a poll of one resource would."""
+
+    poller: Poller
+
+    def read(self, account: Account, ref: ResourceRef) -> Resource | None:
+        """The resource as it is now, stored as well; None when the provider says that it is gone."""
+        connection = account.connection()
+        if not isinstance(connection, Inventory):
+            return None
+        now = self.poller.clock.now()
+        try:
+            live = connection.get(ref)
+        except NotFound:
+            with self.poller.database.write() as conn:
+                end_savings(conn, inventory.record_gone(conn, ref, now))
+            return None
+        with self.poller.database.read() as conn:
+            listed = PriceTable(prices.in_effect(conn, now))
+        resource = self.poller.enrich(account, live, listed, now)
+        with self.poller.database.write() as conn:
+            end_savings(conn, inventory.record_live(conn, resource, now))
+            known = inventory.resource(conn, ref)
+        return known
+
+    def read_usage(self, account: Account, resource: Resource) -> None:
+        """The newest samples, straight from the provider, up to now."""
+        connection = account.connection()
+        metrics_known = frozenset(account.bound.manifest.metrics)
+        if not isinstance(connection, Usage) or not metrics_known or resource.state is not State.RUNNING:
+            return
+        now = self.poller.clock.now()
+        with self.poller.database.read() as conn:
+            ends = [at for (ref, _), at in usage.newest(conn, account.name).items() if ref == resource.ref]
+        since = min(ends, default=now - self.poller.backfill)
+        answer = connection.usage([resource], metrics_known, max(since, now - self.poller.backfill), now)
+        with self.poller.database.write(durable=False) as conn:
+            usage.append(conn, answer.samples)
+        if answer.failed:
+            raise next(iter(answer.failed.values()))
+
+
+def look_of(action: Action, resource: Resource | None, rung: Rung | None) -> Look:
+    """What a live read says about a call that was made."""
+    if resource is None or resource.state is State.GONE:
+        return Look.GONE
+    match action.response:
+        case Response.STOP:
+            return _stopped(action, resource)
+        case Response.RELEASE:
+            return Look.UNDERWAY if resource.state is State.DELETING else Look.UNCHANGED
+        case Response.SET_RELEASE_TIME:
+            return Look.ENDED if resource.auto_release_at is not None else Look.UNCHANGED
+        case Response.TAG:
+            key, value = (rung.key, rung.value) if rung else (None, None)
+            return Look.ENDED if key and (resource.tags or {}).get(key) == value else Look.UNCHANGED
+        case _:
+            return Look.ENDED
+
+
+def _stopped(action: Action, resource: Resource) -> Look:
+    if resource.state is State.STOPPED:
+        ends = resource.stop_effect.compute_billing_ends if resource.stop_effect else Ends.UNKNOWN
+        return Look.ENDED if ends in (Ends.YES, Ends.PARTLY) else Look.ENDED_BILLED
+    if resource.state is State.STOPPING:
+        return Look.UNDERWAY
+    if resource.state in (State.RUNNING, State.PENDING) and resource.started_at != action.started_at:
+        return Look.RESTARTED
+    return Look.UNCHANGED
