@@ -14,7 +14,8 @@ _PARTS = (Match, GpuMatch, Rung, Hook, Limits, TimeGrammar)
 _INTRO = """\
 A policy is one entry of `policies:` in a YAML file: a rule, what it looks at, and what is done. Durations are
 written `45m 8h 7d`, money `"12.50 CNY"`, rates `"12 CNY/h"` or `"1.5 CNY/gpu/h"`, shares `5%`. The starter pack
-is in `policies/`, one tested example for each rule in `policies/examples/`.
+is in `policies/`, with its tests in `policies/tests/`; how to write tests of your own is in
+[policies-tests.md](policies-tests.md).
 
 A rule claims something about a resource only from what it knows: a missing or late input makes it say
 *unknown*, and unknown never fires. Rules that may stop boxes for another reason than idleness hold the stop
