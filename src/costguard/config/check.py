@@ -72,8 +72,7 @@ def check(config: Config, resources: Iterable[Resource] | None = None) -> Report
     for policy in config.policies:
         matched: list[Resource] | None = None
         if listed is not None:
-            matcher = compile_match(policy.match)
-            matched = [r for r in listed if matcher.matches(r, facts.get(r.ref.account))]
+            matched = compile_match(policy.match).select((r, facts.get(r.ref.account)) for r in listed)
         fenced = None if matched is None else sum(fence(resource, settings) is not None for resource in matched)
         checks.append(
             PolicyCheck(

@@ -1,0 +1,54 @@
+"""Kinds of channels: their keys, and what this version can send to."""
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from costguard.config.channels import CHANNELS, Channel, ChannelBase, unavailable
+
+_ANY: TypeAdapter[ChannelBase] = TypeAdapter(Channel)
+HOOK = "https://hooks.slack.com/services/T/B/x"
+ROBOT = "https://oapi.dingtalk.com/robot/send?access_token=x"
+
+
+@pytest.mark.parametrize(
+    ("channel", "key"),
+    [
+        ({"kind": "slack", "url": HOOK}, None),
+        ({"kind": "dingtalk", "url": ROBOT, "secret": "SECx"}, None),
+        ({"kind": "dingtalk", "url": "http://127.0.0.1:8787/robot/send?access_token=x", "keyword": "告警"}, None),
+        ({"kind": "slack", "token": "xoxb-1", "channel": "C1"}, "token"),
+        ({"kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b"}, "mode"),
+        ({"kind": "feishu", "url": HOOK}, "kind"),
+        ({"kind": "wecom", "url": HOOK}, "kind"),
+        ({"kind": "email", "smtp": "smtps://h", "to": "a@b"}, "kind"),
+        ({"kind": "webhook", "url": HOOK}, "kind"),
+    ],
+)
+def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str | None) -> None:
+    found = unavailable(_ANY.validate_python({"name": "c", **channel}))
+    assert (found and found[0]) == key
+    assert found is None or "not available in this version" in found[1]
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        {"kind": "slack", "url": HOOK, "token": "xoxb-1", "channel": "C1"},
+        {"kind": "slack", "url": HOOK, "secret": "x"},
+        {"kind": "slack", "url": "hooks.slack.com/x"},
+        {"kind": "slack", "url": "https://"},
+        {"kind": "slack", "url": "https://a b/"},
+        {"kind": "dingtalk", "url": ROBOT, "secret": " "},
+        {"kind": "dingtalk", "mode": "stream", "client_id": "a"},
+        {"kind": "email", "smtp": "smtps://h", "to": []},
+        {"kind": "pager"},
+    ],
+)
+def test_keys_that_do_not_belong_or_lack(channel: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        _ANY.validate_python({"name": "c", **channel})
+
+
+def test_every_kind_is_in_the_table() -> None:
+    schema = _ANY.json_schema()
+    assert set(schema["discriminator"]["mapping"]) == set(CHANNELS)

@@ -1,0 +1,71 @@
+"""`costguard check` ends with what each policy would do."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from costguard.config.check import check
+from costguard.config.load import load
+from costguard.domain.resource import Kind, Resource, ResourceRef, State
+
+POLICIES = """\
+policies:
+  - name: idle-dev
+    rule: idle
+    match: {tags: {role: dev}}
+    when: {for: 2h}
+    respond: [{do: warn}, {after: 30m, do: stop, hook: {on: daemon, run: ./save, timeout: 5m}}]
+  - name: idle-quiet
+    rule: idle
+    mode: dry_run
+    when: {for: 4h}
+    respond: [{do: notify}]
+  - name: ttl
+    rule: lifetime
+    match: all
+    when: {tag: "costguard:ttl"}
+    respond: [{do: warn}, {after: 1h, do: stop, approve: true}]
+"""
+SETTINGS = """\
+version: 1
+accounts: [{name: a, provider: simulated, account_id: "1"}]
+channels: [{name: ops, kind: slack, url: "http://127.0.0.1:9/h"}]
+notify: {default: ops}
+never_stop: {names: ["prod-*"]}
+"""
+
+
+def box(name: str, **tags: str) -> Resource:
+    ref = ResourceRef("simulated", "a", "r", Kind.VM, name)
+    return Resource(ref, name, State.RUNNING, "running", datetime(2026, 1, 1, tzinfo=UTC), tags=tags)
+
+
+def lines(tmp_path: Path, extra: str = "", resources: list[Resource] | None = None) -> list[str]:
+    (tmp_path / "policies").mkdir(exist_ok=True)
+    (tmp_path / "policies" / "a.yaml").write_text(POLICIES)
+    (tmp_path / "costguard.yaml").write_text(SETTINGS + extra)
+    return check(load(tmp_path / "costguard.yaml", {}), resources).lines()
+
+
+def test_without_an_inventory_matches_are_left_out(tmp_path: Path) -> None:
+    assert lines(tmp_path) == [
+        "1 account, 1 channel, 3 policies",
+        "idle-dev dry_run · warn at 2h, stop at 2h30m after a hook",
+        "idle-quiet dry_run · notify at 4h",
+        "ttl dry_run · warn at once, stop at 1h once approved",
+    ]
+
+
+def test_with_one_they_are_counted_and_so_is_the_fence(tmp_path: Path) -> None:
+    boxes = [box("a", role="dev"), box("prod-1", role="dev"), box("PROD-2", role="dev"), box("b", role="train")]
+    told = lines(tmp_path, "mode: enforce\nenforce_accounts: [a]\n", boxes)
+    assert told[1:] == [
+        "idle-dev enforce · matches 3 · warn at 2h, stop at 2h30m after a hook · fenced 2",
+        "idle-quiet dry_run · matches 4 · notify at 4h · fenced 2",
+        "ttl enforce · matches 4 · warn at once, stop at 1h once approved · fenced 2",
+    ]
+
+
+def test_enforce_that_nothing_is_armed_for_says_so(tmp_path: Path) -> None:
+    told = lines(tmp_path, "mode: enforce\n")
+    assert told[0].startswith("warning: ")
+    assert told[2].startswith("idle-dev enforce (no account is armed) · ")
