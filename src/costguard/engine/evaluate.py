@@ -6,6 +6,7 @@ answer.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from costguard.domain.finding import Finding, Judgement, Outcome, SubjectType
@@ -63,13 +64,14 @@ def evaluate(policies: Iterable[Policy | Prepared], snapshot: Snapshot) -> Evalu
     matched: dict[str, tuple[ResourceRef, ...]] = {}
     findings: list[Finding] = []
     for name, ready in prepared.items():
-        matches = ready.matcher.matches
-        resources = [resource for resource, account in pairs if matches(resource, account)]
+        resources = ready.matcher.select(pairs)
         answers = _judge(ready, resources, snapshot)
         judgements[name] = answers
         matched[name] = tuple(resource.ref for resource in resources)
-        findings.extend(_finding(ready, answer) for answer in answers if answer.outcome is Outcome.FIRES)
-    findings.sort(key=lambda f: (f.policy, f.subject.key, f.threshold))
+        fires = [answer for answer in answers if answer.outcome is Outcome.FIRES]
+        fires.sort(key=lambda answer: (answer.subject.key, answer.threshold))
+        findings.extend(_finding(ready, answer) for answer in fires)
+    findings.sort(key=attrgetter("policy"))
     return Evaluation(prepared, judgements, tuple(findings), matched)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 
 def glob(patterns: Iterable[str], *, fold: bool = False) -> re.Pattern[str]:
@@ -13,17 +14,20 @@ def glob(patterns: Iterable[str], *, fold: bool = False) -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(parts)})\Z" if parts else r"(?!)", re.DOTALL | (re.IGNORECASE if fold else 0))
 
 
+@lru_cache(maxsize=8192)
 def folded(text: str) -> str:
     """A reserved tag key or value in one spelling: no case, no spaces, ``-`` ``:`` ``.`` as ``_``.
 
     Clouds differ in what a tag may hold (some allow only lower case, some no colon), and people differ
     in how they write it.
     """
-    return re.sub(r"[\s]+", "", text).casefold().replace("-", "_").replace(":", "_").replace(".", "_")
+    return "".join(text.split()).casefold().replace("-", "_").replace(":", "_").replace(".", "_")
 
 
 def folded_tag(tags: Mapping[str, str], key: str) -> tuple[str, str] | None:
-    """The first tag, by its written key, whose folded key is ``key`` folded: (written key, value)."""
+    """The tag written exactly ``key``, else the first, by its written key, that folds to the same: (key, value)."""
+    if key in tags:
+        return key, tags[key]
     wanted = folded(key)
     for written in sorted(tags):
         if folded(written) == wanted:

@@ -123,6 +123,10 @@ def _one(
         else:
             reading = read_box(windows, test.below, when.length, when.coverage)
         readings.append((test, reading))
+        if reading.proof is Proof.BUSY and (
+            not test.of_cards or reading.cards - reading.busy < _enough(when, reading.cards)
+        ):
+            break  # work was seen: the other tests change nothing
     outcome, reason = _verdict(when, readings)
     starts = [w.start for _, reading in readings for w in reading.windows]
     begin = min(starts, default=snapshot.now - when.length)
@@ -134,9 +138,10 @@ def _one(
         outcome, reason = Outcome.UNKNOWN, "start_unknown"
     elif outcome is Outcome.FIRES and started is not None and begin < started + when.boot_grace:
         outcome, reason = Outcome.CLEAR, "just_started"
-    evidence = _evidence(when, readings, begin, resource, snapshot)
+    evidence = _maxima(when, readings)
     if outcome is not Outcome.FIRES:
         return judged(resource, outcome, reason, evidence=evidence)
+    evidence |= _proof(readings, begin, resource, snapshot)
     return judged(resource, outcome, reason, since=begin, evidence=evidence, waste=_waste(when, readings, resource))
 
 
@@ -154,13 +159,19 @@ def _verdict(when: IdleWhen, readings: list[tuple[_Test, Reading]]) -> tuple[Out
                 return Outcome.CLEAR, f"{test.key}_busy"
         elif reading.proof is Proof.BUSY:
             return Outcome.CLEAR, f"{test.key}_busy"
-        if reading.proof is Proof.UNKNOWN and (not test.of_cards or surely < _enough(when, total)):
-            unknown = unknown or f"{test.key}_{reading.reason}"
+        missing = reading.busy + reading.quiet < total if test.of_cards else reading.proof is Proof.UNKNOWN
+        if missing:
+            # A card that nobody sees may work, however many others must be idle.
+            unknown = unknown or f"{test.key}_{_why(reading)}"
     if unknown:
         return Outcome.UNKNOWN, unknown
     if surely < _enough(when, total):
         return Outcome.UNKNOWN, "cards_undecided"
     return Outcome.FIRES, "idle"
+
+
+def _why(reading: Reading) -> str:
+    return "card_without_samples" if reading.proof is Proof.BUSY else reading.reason
 
 
 def _enough(when: IdleWhen, total: int) -> int:
@@ -179,35 +190,38 @@ def _waste(when: IdleWhen, readings: list[tuple[_Test, Reading]], resource: Reso
     return waste.times(Decimal(util.quiet) / util.cards)
 
 
-def _evidence(
-    when: IdleWhen, readings: list[tuple[_Test, Reading]], begin: datetime, resource: Resource, snapshot: Snapshot
-) -> dict[str, EvidenceValue]:
-    """What a sentence for people needs: per metric its maximum and threshold, and how well it is known."""
-    evidence: dict[str, EvidenceValue] = {"window": when.length}
+def _maxima(when: IdleWhen, readings: list[tuple[_Test, Reading]]) -> dict[str, EvidenceValue]:
+    """Per metric its maximum beside its threshold, and how new the newest sample is."""
+    evidence: dict[str, EvidenceValue] = {"window": when.length, "last_at": readings[0][1].last_at}
     for test, reading in readings:
         evidence[f"{test.key}_max"] = reading.max
         evidence[f"{test.key}_below"] = test.below
-    main = readings[0][1]
-    if main.windows:
-        worst = min(main.windows, key=lambda w: w.coverage)
-        evidence |= {
-            f"{readings[0][0].key}_mean": main.mean,
-            "source": main.source,
-            "samples": worst.samples,
-            "expected": worst.expected,
-            "coverage": round(worst.coverage, 4),
-            "last_at": main.last_at,
-            "window_start": begin,
-            "window_end": max(w.end for w in main.windows),
-        }
-    if main.cards:
-        per_card = [(w.series.gpu_index, w.max) for w in main.windows if w.series.gpu_index is not None]
+    return evidence
+
+
+def _proof(
+    readings: list[tuple[_Test, Reading]], begin: datetime, resource: Resource, snapshot: Snapshot
+) -> dict[str, EvidenceValue]:
+    """What a sentence for people needs besides: how well it is known, each card, and what it costs."""
+    test, main = readings[0]
+    worst = min(main.windows, key=lambda w: w.coverage)
+    evidence: dict[str, EvidenceValue] = {
+        f"{test.key}_mean": main.mean,
+        "source": main.source,
+        "samples": worst.samples,
+        "expected": worst.expected,
+        "coverage": round(worst.coverage, 4),
+        "window_start": begin,
+        "window_end": max(w.end for w in main.windows),
+        "started_at": resource.started_at,
+        "price": resource.price,
+        "idle_cost": cost_since(resource, begin, snapshot.now),
+    }
+    if test.of_cards:
+        per_card = ((w.series.gpu_index, w.max) for w in main.windows if w.series.gpu_index is not None)
         evidence["cards"] = tuple(sorted(per_card))
         evidence["cards_expected"] = main.cards
         evidence["cards_idle"] = main.quiet
-    evidence["started_at"] = resource.started_at
-    evidence["price"] = resource.price
-    evidence["idle_cost"] = cost_since(resource, begin, snapshot.now)
     return evidence
 
 

@@ -5,7 +5,7 @@ A test answers yes, no or cannot tell. Keys AND. Cannot tell never matches a pos
 absent (a tag that is not there, no GPU) is a plain no, so ``not: {tags: {env: [prod]}}`` holds for it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -15,6 +15,7 @@ from costguard.domain.snapshot import AccountFacts
 from costguard.rules.globs import glob
 from costguard.rules.policy import GpuMatch, Match
 
+Pair = tuple[Resource, AccountFacts | None]
 Test = Callable[[Resource, AccountFacts | None], bool | None]
 
 
@@ -39,12 +40,15 @@ class Matcher:
     tests: tuple[tuple[str, Test], ...]
     excluded: "Matcher | None" = None
 
-    def matches(self, resource: Resource, account: AccountFacts | None) -> bool:
-        """Only whether; the quick path of a cycle."""
+    def select(self, pairs: Iterable[Pair]) -> list[Resource]:
+        """The resources that match, in order: test by test over all of them, which is quicker than one by one."""
+        left: Iterable[Pair] = pairs
         for _, test in self.tests:
-            if not test(resource, account):
-                return False
-        return self.excluded is None or self.excluded.decide(resource, account) is False
+            left = [(resource, account) for resource, account in left if test(resource, account)]
+        if self.excluded is not None:
+            decide = self.excluded.decide
+            left = [(resource, account) for resource, account in left if decide(resource, account) is False]
+        return [resource for resource, _ in left]
 
     def decide(self, resource: Resource, account: AccountFacts | None) -> bool | None:
         """Yes, no or cannot tell (None); a no anywhere decides."""
@@ -85,7 +89,10 @@ def matches(
 
 
 def _tests(match: Match) -> tuple[tuple[str, Test], ...]:
-    tests: list[tuple[str, Test]] = []
+    # Tags tell most boxes apart, so they are asked first.
+    tests: list[tuple[str, Test]] = [
+        (f"tags.{key}", _tag_test(key, frozenset(values))) for key, values in (match.tags or {}).items()
+    ]
     if match.kinds is not None:
         kinds = frozenset(match.kinds)
         tests.append(("kinds", lambda r, a: r.ref.kind in kinds))
@@ -103,8 +110,6 @@ def _tests(match: Match) -> tuple[tuple[str, Test], ...]:
         tests.append(("charge", lambda r, a: None if r.charge_type is ChargeType.UNKNOWN else r.charge_type in charge))
     if match.gpus is not None:
         tests.extend(_gpu_tests(match.gpus))
-    for key, values in (match.tags or {}).items():
-        tests.append((f"tags.{key}", _tag_test(key, frozenset(values))))
     if match.names is not None:
         names = glob(match.names).match
         tests.append(("names", lambda r, a: names(r.name) is not None))
