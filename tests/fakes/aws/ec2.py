@@ -1,83 +1,25 @@
 """EC2 and Auto Scaling, with what moto leaves out: pages, states in transition, LaunchTime, spot requests, refusals.
 
+Transitions end as the clock moves on; a terminated instance is shown for an hour.
+
 Facts from the EC2 API reference and user guide: a stop of a one-time spot request or an instance-store root is
 UnsupportedOperation, of a protected box OperationNotPermitted, of a pending or terminated one IncorrectInstanceState.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Fault
+from tests.fakes.aws.box import TAKES, Box, change
 from tests.fakes.aws.codec import Refused
 from tests.fakes.aws.types import TYPES, describe
 
 # EC2 promises MaxResults at most, not at least.
 PAGE = 250
 _ID = re.compile(r"i-([0-9a-f]{8}|[0-9a-f]{17})")
-_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
-
-
-@dataclass
-class Box:
-    """One instance. `extra` is merged into what DescribeInstances says; a None in it takes the field away."""
-
-    id: str
-    region: str
-    type: str
-    state: str
-    tags: dict[str, str]
-    created: datetime
-    launched: datetime
-    lifecycle: str | None = None
-    spot_type: str | None = None
-    spot_state: str = "active"
-    spot_price: str = "1.250000"
-    protected: bool = False
-    group: str | None = None
-    root: str = "ebs"
-    reason: str = ""
-    reason_code: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def request(self) -> str | None:
-        return self.id.replace("i-", "sir-", 1) if self.spot_type else None
-
-    def described(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "InstanceId": self.id,
-            "InstanceType": self.type,
-            "ImageId": "ami-0abcdef1234567890",
-            "State": {"Code": _CODES.get(self.state, 99), "Name": self.state},
-            "LaunchTime": self.launched,
-            "StateTransitionReason": self.reason,
-            "Placement": {"AvailabilityZone": f"{self.region}a", "Tenancy": "default"},
-            "RootDeviceType": self.root,
-            "PlatformDetails": "Linux/UNIX",
-            "NetworkInterfaces": [
-                {
-                    "Attachment": {
-                        "DeviceIndex": 1,
-                        "NetworkCardIndex": 0,
-                        "AttachTime": self.created - timedelta(days=9),
-                    }
-                },
-                {"Attachment": {"DeviceIndex": 0, "NetworkCardIndex": 0, "AttachTime": self.created}},
-            ],
-            "Tags": [{"Key": key, "Value": value} for key, value in self.tags.items()],
-        }
-        if self.lifecycle:
-            found["InstanceLifecycle"] = self.lifecycle
-        if self.request:
-            found["SpotInstanceRequestId"] = self.request
-        if self.reason_code:
-            found["StateReason"] = {"Code": self.reason_code, "Message": "text"}
-        found.update(self.extra)
-        return {key: value for key, value in found.items() if value is not None}
 
 
 class Ec2:
@@ -91,6 +33,7 @@ class Ec2:
         }
         self.thing_regions: dict[str, str] = {}
         self.spot_prices: list[dict[str, Any]] = []
+        self.sold_out: set[str] = set()
         self._made = 0
 
     def add(self, region: str, type: str, **fields: Any) -> Box:
@@ -105,10 +48,14 @@ class Ec2:
         self.things[key][id] = fields
         self.thing_regions[id] = region
 
+    def region_of(self, id: str) -> str | None:
+        box = self.boxes.get(id)
+        return box.region if box else None
+
     def settle(self) -> None:
-        ends = {"stopping": "stopped", "pending": "running", "shutting-down": "terminated"}
         for box in self.boxes.values():
-            box.state = ends.get(box.state, box.state)
+            if box.state in TAKES:
+                box.enter(TAKES[box.state][1], self.clock.now())
 
     def dry_run(self, region: str, operation: str, params: Mapping[str, Any]) -> None:
         """DryRun checks permissions first and then that the ids exist."""
@@ -133,18 +80,25 @@ class Ec2:
     ) -> Mapping[str, Any]:
         if InstanceIds and MaxResults:
             raise Refused("InvalidParameterCombination")
+        _check_size(MaxResults, 5, 1_000)
         if InstanceIds:
             found = [self._box(region, id) for id in InstanceIds]
             return {"Reservations": [{"ReservationId": "r-1", "Instances": [b.described()]} for b in found]}
-        boxes = [box for box in self.boxes.values() if box.region == region]
+        boxes = self._here(region)
         page, token = paged(boxes, MaxResults, NextToken, paging)
         reservations = [{"ReservationId": "r-1", "Instances": [b.described() for b in part]} for part in _pairs(page)]
         return {"Reservations": reservations, **token}
 
     def DescribeInstanceAttribute(self, region: str, InstanceId: str, Attribute: str, **_: Any) -> Mapping[str, Any]:
-        if Attribute != "disableApiStop":
+        box = self._box(region, InstanceId)
+        known: dict[str, dict[str, Any]] = {
+            "disableApiStop": {"DisableApiStop": {"Value": box.protected}},
+            "disableApiTermination": {"DisableApiTermination": {"Value": box.undeletable}},
+            "instanceInitiatedShutdownBehavior": {"InstanceInitiatedShutdownBehavior": {"Value": "stop"}},
+        }
+        if Attribute not in known:
             raise Refused("InvalidParameterValue")
-        return {"InstanceId": InstanceId, "DisableApiStop": {"Value": self._box(region, InstanceId).protected}}
+        return {"InstanceId": InstanceId, **known[Attribute]}
 
     def DescribeInstanceTypes(
         self,
@@ -154,8 +108,7 @@ class Ec2:
         NextToken: str = "",
         paging: Fault | None = None,
     ) -> Mapping[str, Any]:
-        if MaxResults is not None and not 5 <= MaxResults <= 100:
-            raise Refused("InvalidParameterValue")
+        _check_size(MaxResults, 5, 100)
         wanted = {value for f in Filters if f["Name"] == "instance-type" for value in f["Values"]}
         if len(wanted) > 200:
             raise Refused("FilterLimitExceeded")
@@ -172,7 +125,8 @@ class Ec2:
     ) -> Mapping[str, Any]:
         if SpotInstanceRequestIds and MaxResults:
             raise Refused("InvalidParameterCombination")
-        boxes = [b for b in self.boxes.values() if b.region == region and b.request]
+        _check_size(MaxResults, 5, 1_000)
+        boxes = [b for b in self._here(region) if b.request]
         if SpotInstanceRequestIds:
             boxes = [b for b in boxes if b.request in SpotInstanceRequestIds]
             if len(boxes) < len(SpotInstanceRequestIds):
@@ -236,35 +190,68 @@ class Ec2:
 
     # Changes.
 
-    def StopInstances(self, region: str, InstanceIds: Sequence[str], **_: Any) -> Mapping[str, Any]:
-        (box,) = (self._box(region, id) for id in InstanceIds)
-        if box.protected:
-            raise Refused("OperationNotPermitted")
-        if box.spot_type == "one-time" or box.root == "instance-store":
-            raise Refused("UnsupportedOperation")
-        if box.state in {"pending", "shutting-down", "terminated"}:
-            raise Refused("IncorrectInstanceState")
+    def StopInstances(
+        self,
+        region: str,
+        InstanceIds: Sequence[str],
+        Hibernate: bool = False,
+        Force: bool = False,
+        paging: Fault | None = None,
+    ) -> Mapping[str, Any]:
+        """One bad id refuses them all."""
+        boxes = [self._box(region, id) for id in InstanceIds]
+        for box in boxes:
+            if box.protected:
+                raise Refused("OperationNotPermitted")
+            if box.spot_type == "one-time" or box.root == "instance-store" or (Hibernate and not box.hibernates):
+                raise Refused("UnsupportedOperation")
+            if box.state in {"pending", "shutting-down", "terminated"}:
+                raise Refused("IncorrectInstanceState")
+        return {"StoppingInstances": [self._stop(box) for box in boxes]}
+
+    def _stop(self, box: Box) -> Mapping[str, Any]:
         before = box.state
         if before == "running":
-            box.state, box.reason_code = "stopping", "Client.UserInitiatedShutdown"
+            box.enter("stopping", self.clock.now())
+            box.reason_code = "Client.UserInitiatedShutdown"
             box.reason = f"User initiated ({self.clock.now():%Y-%m-%d %H:%M:%S} GMT)"
-        return {"StoppingInstances": [_change(box, before)]}
+            box.spot_state = "disabled" if box.spot_type else box.spot_state
+        return change(box, before)
 
-    def StartInstances(self, region: str, InstanceIds: Sequence[str], **_: Any) -> Mapping[str, Any]:
-        (box,) = (self._box(region, id) for id in InstanceIds)
-        if box.state in {"stopping", "shutting-down", "terminated"}:
-            raise Refused("IncorrectInstanceState")
+    def StartInstances(self, region: str, InstanceIds: Sequence[str], paging: Fault | None = None) -> Mapping[str, Any]:
+        boxes = [self._box(region, id) for id in InstanceIds]
+        for box in boxes:
+            if box.state in {"stopping", "shutting-down", "terminated"}:
+                raise Refused("IncorrectInstanceState")
+            if box.interrupted:
+                raise Refused("IncorrectSpotRequestState")
+            if box.state == "stopped" and box.type in self.sold_out:
+                raise Refused("InsufficientInstanceCapacity", 500)
+        return {"StartingInstances": [self._start(box) for box in boxes]}
+
+    def _start(self, box: Box) -> Mapping[str, Any]:
         before = box.state
         if before == "stopped":
-            box.state, box.reason, box.reason_code, box.launched = "pending", "", "", self.clock.now()
-        return {"StartingInstances": [_change(box, before)]}
+            box.enter("pending", self.clock.now())
+            box.reason, box.reason_code, box.launched = "", "", self.clock.now()
+            box.spot_state = "active" if box.spot_type else box.spot_state
+        return change(box, before)
 
-    def TerminateInstances(self, region: str, InstanceIds: Sequence[str], **_: Any) -> Mapping[str, Any]:
-        (box,) = (self._box(region, id) for id in InstanceIds)
-        if box.spot_type == "persistent" and box.spot_state == "active":
-            self.add(region, box.type, lifecycle="spot", spot_type="persistent")  # the request wants its box back
-        before, box.state = box.state, "shutting-down"
-        return {"TerminatingInstances": [_change(box, before)]}
+    def TerminateInstances(
+        self, region: str, InstanceIds: Sequence[str], paging: Fault | None = None
+    ) -> Mapping[str, Any]:
+        boxes = [self._box(region, id) for id in InstanceIds]
+        if any(box.undeletable for box in boxes):
+            raise Refused("OperationNotPermitted")
+        changes = []
+        for box in boxes:
+            before = box.state
+            if box.spot_type == "persistent" and box.spot_state == "active":
+                self.add(region, box.type, lifecycle="spot", spot_type="persistent")  # the request wants its box back
+            if before not in {"shutting-down", "terminated"}:
+                box.enter("shutting-down", self.clock.now())
+            changes.append(change(box, before))
+        return {"TerminatingInstances": changes}
 
     def CancelSpotInstanceRequests(
         self, region: str, SpotInstanceRequestIds: Sequence[str], **_: Any
@@ -319,9 +306,18 @@ class Ec2:
         if not _ID.fullmatch(id):
             raise Refused("InvalidInstanceID.Malformed")
         box = self.boxes.get(id)
-        if box is None or box.region != region:
+        if box is not None:
+            box.ripen(self.clock.now())
+        if box is None or box.region != region or box.forgotten(self.clock.now()):
             raise Refused("InvalidInstanceID.NotFound")
         return box
+
+    def _here(self, region: str) -> list[Box]:
+        """The region's boxes as they are now."""
+        now = self.clock.now()
+        for box in self.boxes.values():
+            box.ripen(now)
+        return [box for box in self.boxes.values() if box.region == region and not box.forgotten(now)]
 
 
 class AutoScaling:
@@ -364,15 +360,12 @@ def paged(
     return items[first:end], {"NextToken": f"page-{end}"} if end < len(items) else {}
 
 
+def _check_size(size: int | None, least: int, most: int) -> None:
+    if size is not None and not least <= size <= most:
+        raise Refused("InvalidParameterValue")
+
+
 def _pairs(boxes: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """Some reservations hold two instances."""
     for start in range(0, len(boxes), 2):
         yield boxes[start : start + 2]
-
-
-def _change(box: Box, before: str) -> Mapping[str, Any]:
-    return {
-        "InstanceId": box.id,
-        "PreviousState": {"Code": _CODES.get(before, 99), "Name": before},
-        "CurrentState": {"Code": _CODES.get(box.state, 99), "Name": box.state},
-    }

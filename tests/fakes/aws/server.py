@@ -89,7 +89,7 @@ class AwsServer(StrictServer):
         self.honours_dry_run = True
         self._sessions: dict[str, _Session] = {KEY_ID: _Session(SECRET)}
         self.ec2 = Ec2(self.clock, ACCOUNT, regions)
-        self.cloudwatch = CloudWatch(self.clock)
+        self.cloudwatch = CloudWatch(self.clock, self.ec2.region_of)
         self.costs = CostExplorer()
         self.pricing = Pricing()
         self.quotas = Quotas()
