@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import time as clock_time
 from datetime import timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -133,6 +134,12 @@ def _byte_rate_text(value: float | None) -> str:
     return f"{Decimal(repr(value)) / _BYTE_UNITS[unit]:f}".rstrip("0").rstrip(".") + f"{unit}/s"
 
 
+@cache
+def _zones() -> frozenset[str]:
+    # A walk over the whole zone database: once is enough.
+    return frozenset(available_timezones())
+
+
 def parse_zone(value: object) -> ZoneInfo:
     """An IANA zone. Abbreviations are refused with the IANA name to use (CST is four zones)."""
     if isinstance(value, ZoneInfo):
@@ -141,7 +148,7 @@ def parse_zone(value: object) -> ZoneInfo:
     if text.lower() in _ABBREVIATIONS and text != "UTC":
         name = _ABBREVIATIONS[text.lower()]
         raise ValueError(f"{text!r} is not a time zone name; write the IANA name, like {name}")
-    if text not in available_timezones():
+    if text not in _zones():
         raise ValueError(f"unknown time zone {text!r}; write an IANA name, like Asia/Shanghai")
     return ZoneInfo(text)
 

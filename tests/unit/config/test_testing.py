@@ -105,10 +105,10 @@ def test_mistakes_are_told_at_their_place(tmp_path: Path) -> None:
         "t.yaml:2:3: [1]: not a time: 'soon'; write it like 2026-06-11T20:30",
         "t.yaml:3:69: [2].fleet[0].gpus: not GPUs: 'A800'; write them like 8xA800",
         "t.yaml:3:84: [2].fleet[0].started: a duration needs a unit: write 5m, 5h or 5d",
-        "t.yaml:4:77: [3].expect.trian: unknown subject 'trian' (did you mean train?)",
+        "t.yaml:4:78: [3].expect.trian: unknown subject 'trian' (did you mean train?)",
         "t.yaml:5:3: [4]: a test is a mapping with policy, now, fleet and expect",
         "t.yaml:6:19: [5].policy.rule: unknown rule 'idel' (did you mean idle?)",
-        "t.yaml:7:44: [6].policy.respond: at least 1 is needed here",
+        "t.yaml:7:43: [6].policy.respond: at least 1 is needed here",
         "t.yaml:8:3: [7].policy: this key is required",
     ]
 
