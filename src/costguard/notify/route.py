@@ -66,8 +66,8 @@ class Routing:
 class Draft:
     """A message before routing.
 
-    ``key`` is unique for the fact (``<action id>/warn/0``); ``to`` as a rung's ``to``: channel names and
-    ``owner``, empty for ``notify.default``. ``owner`` is None when nobody knows whose it is.
+    ``key`` is unique for the fact (``<action id>/warn/0``); ``to`` as a rung's ``to``: channels, owners' names and
+    ``owner``; empty for the owner and ``notify.default``. ``owner`` is None when nobody knows whose it is.
     """
 
     kind: NoticeKind
@@ -89,14 +89,22 @@ def route(draft: Draft, routing: Routing) -> list[Notice]:
     """
     if draft.dry_run:
         quiet = [name for name in routing.dry_run or routing.default if name in routing.places]
-        return [_notice(draft, routing, name, None) for name in quiet]
-    named = [name for name in draft.to if name != OWNER and name in routing.places]
-    wants_owner = OWNER in draft.to or not draft.to
-    person = routing.people.get(draft.owner or "")
-    own = owner_place(person, named, routing) if person and wants_owner else None
-    others = named if named or own else [name for name in routing.default if name in routing.places]
-    places = ([own] if own else []) + [name for name in dict.fromkeys(others) if name != own]
-    return [_notice(draft, routing, name, person if name == own else None) for name in places]
+        return [_notice(draft, routing, name, (), own=False) for name in quiet]
+    named = [name for name in draft.to if name in routing.places]
+    wanted = not draft.to or OWNER in draft.to or draft.owner in draft.to
+    owner = routing.people.get(draft.owner or "") if wanted else None
+    asked = [routing.people[name] for name in draft.to if name in routing.people and name != draft.owner]
+    own = owner_place(owner, named, routing) if owner else None
+    mentions: dict[str, list[str]] = {}
+    if owner and own:
+        mentions[own] = [owner.name]
+    for person in asked:
+        if place := owner_place(person, named, routing):
+            mentions.setdefault(place, []).append(person.name)
+    for name in named or ([] if mentions else routing.default):
+        if name in routing.places:
+            mentions.setdefault(name, [])
+    return [_notice(draft, routing, name, people, own=name == own) for name, people in mentions.items()]
 
 
 def owner_place(person: Person, named: Sequence[str], routing: Routing) -> str | None:
@@ -131,15 +139,15 @@ def delivered_at(notices: Iterable[Notice]) -> datetime | None:
     return min((n.sent_at for n in told if n.state is NoticeState.SENT and n.sent_at), default=None)
 
 
-def _notice(draft: Draft, routing: Routing, channel: str, person: Person | None) -> Notice:
+def _notice(draft: Draft, routing: Routing, channel: str, people: Sequence[str], *, own: bool) -> Notice:
     place = routing.places[channel]
     key = f"{draft.key}@{channel}"
     wait = timedelta(0) if draft.kind in URGENT else routing.group_wait
+    personal = routing.people[people[0]].language if people else None
     return Notice(
         id=_id(key), kind=draft.kind, channel=channel, alert_key=draft.alert_key, idem_key=key, facts=draft.facts,
-        created_at=draft.created_at, action_id=draft.action_id, mention=(person.name,) if person else (),
-        language=place.language or (person.language if person else None) or routing.language,
-        owner_route=person is not None, not_after=draft.not_after,
+        created_at=draft.created_at, action_id=draft.action_id, mention=tuple(people),
+        language=place.language or personal or routing.language, owner_route=own, not_after=draft.not_after,
         next_at=draft.created_at + wait,
     )  # fmt: skip
 

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Response
 from costguard.domain.finding import Finding, Subject, SubjectType
 from costguard.domain.money import Money
+from costguard.domain.notice import Notice, NoticeKind
 from costguard.domain.resource import ChargeType, Ends, Gpus, Kind, Resource, ResourceRef, State, StopEffect
 from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.notify import bulletins as b
 from costguard.notify import facts as f
-from costguard.notify.document import Facts
+from costguard.notify.group import digest
 
 SAMPLE_NOW = datetime(2026, 3, 5, 13, 0, tzinfo=UTC)
 SAMPLE_ZONE = "Asia/Shanghai"
@@ -52,7 +54,7 @@ def sample_action(resource: Resource | None = None, **changes: object) -> Action
     return Action(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def sample_facts() -> Mapping[str, Facts]:
+def sample_facts() -> Mapping[str, Mapping[str, Any]]:
     """By name: every kind of message once, and the variants of a warning."""
     box, when = sample_resource(), {"now": SAMPLE_NOW, "timezone": SAMPLE_ZONE}
     action, subject = sample_action(box), Subject.of(box)
@@ -81,6 +83,16 @@ def sample_facts() -> Mapping[str, Facts]:
             subject=Subject.of(sample_resource("dev-4090-1", "i-2")), activity="idle",
             idle_for=timedelta(minutes=50), price=_cny("2.5"), tonight=_cny("31.25"),
         ),
+    ]  # fmt: skip
+    together = [
+        Notice(
+            id=name, kind=NoticeKind.WARN, channel="ops", alert_key=name, idem_key=name, created_at=SAMPLE_NOW,
+            facts=f.warning_facts(
+                action=sample_action(sample_resource(name, f"i-{name}")), resource=sample_resource(name, f"i-{name}"),
+                do=Response.STOP, owner=owner, due_in=timedelta(minutes=30), **when,  # type: ignore[arg-type]
+            ),
+        )
+        for name, owner in (("train-a800-03", "zhangwei"), ("train-a800-04", "lilei"), ("test1", None))
     ]  # fmt: skip
     unowned = Finding(
         "name-your-boxes", "h", "untagged", subject, SAMPLE_NOW, {"missing": ("owner", "team"), "creator": "ram/lilei"},
@@ -123,6 +135,7 @@ def sample_facts() -> Mapping[str, Facts]:
             gone_at=datetime(2026, 3, 27, 4, 0, tzinfo=UTC),
             drivers=(("train-a800-03", _cny("7200")), ("disks", _cny("1900"))),
         ),
+        "group": digest(together, SAMPLE_NOW).facts,
         "dry_run_digest": b.dry_run_digest_facts(
             items=items, now=SAMPLE_NOW, timezone=SAMPLE_ZONE, per_night=(_cny("1204"),)
         ),

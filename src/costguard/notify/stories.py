@@ -180,7 +180,14 @@ def _group(t: Teller) -> Told:
     of, docs = t.doc.text("of"), t.doc.parts("items")
     told = [Teller(doc, t.words, t.now, t.mentions) for doc in docs]
     dues = [due for doc in docs if (due := doc.due(t.now)) is not None]
-    prices: Iterable[Money] = (price for doc in docs if (price := doc.money("price")) is not None)
+    prices: Iterable[Money] = (money for doc in docs if (money := doc.money("waste") or doc.money("price")))
+    common = {
+        key: value
+        for key in ("do", "rule")
+        if len({doc.text(key) for doc in docs}) == 1 and (value := docs[0].get(key))
+    }
+    if len({doc.provider for doc in docs}) == 1:
+        common["subject"] = docs[0].get("subject")
     first = t.words.when(min(dues), t.now, t.zone) if dues else ""
     items = []
     for inner in told:
@@ -192,7 +199,7 @@ def _group(t: Teller) -> Told:
         ]
         items.append(Line("", text("· ", *joined(parts, " · "))))
     lines = [Line("", t.words.group_hint(of))]
-    return t.words.group_title(of, len(docs), total(prices), first), lines, items
+    return t.words.group_title(of, Doc(common), len(docs), total(prices), first), lines, items
 
 
 def _reminder(t: Teller) -> Told:

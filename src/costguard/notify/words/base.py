@@ -76,7 +76,9 @@ class Words(ABC):
     @abstractmethod
     def dry_run_digest_title(self, doc: Doc) -> str: ...
     @abstractmethod
-    def group_title(self, of: str, count: int, per_hour: tuple[Money, ...], first: str) -> str: ...
+    def group_title(self, of: str, common: Doc, count: int, per_hour: tuple[Money, ...], first: str) -> str:
+        """``common`` holds ``do``, ``rule`` and subject where all members agree; ``first`` is the earliest time."""
+
     @abstractmethod
     def reminder_title(self, doc: Doc) -> str: ...
     @abstractmethod

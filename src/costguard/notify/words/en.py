@@ -114,21 +114,24 @@ class En(Words):
         count, saved = len(doc.parts("items")), doc.moneys("per_night")
         return f"Would have acted on {count}" + (f", about {self.several(saved)} a night" if saved else "")
 
-    def group_title(self, of: str, count: int, per_hour: tuple[Money, ...], first: str) -> str:
+    def group_title(self, of: str, common: Doc, count: int, per_hour: tuple[Money, ...], first: str) -> str:
         money = f", {self.several(per_hour)}/h together" if per_hour else ""
+        acts = self._forms(common)
         match of:
             case NoticeKind.WARN:
-                return f"{count} boxes are about to be stopped{money}" + (f", the first at {first}" if first else "")
+                return f"{acts[1]} {count} boxes{money}" + (f", the first at {first}" if first else "")
             case NoticeKind.FAILED:
-                return f"{count} ACTIONS FAILED, still billing{money}"
+                return f"{acts[0].upper()} FAILED on {count} boxes, still billing{money}"
             case NoticeKind.RESULT:
-                return f"{count} boxes done{money}"
+                return f"{acts[2]} {count} boxes{money}"
             case NoticeKind.NO_DATA:
                 return f"No metrics from {count} boxes, not stopping them"
             case NoticeKind.CLEARED:
-                return f"{count} boxes are left alone"
+                return f"Not {acts[1].lower()} {count} boxes"
             case NoticeKind.KEPT:
                 return f"{count} boxes are kept"
+            case _ if rule := common.text("rule"):
+                return f"{t.RULES.get(rule, rule)}: {count} boxes{money}"
             case _:
                 return f"{count} notes{money}"
 
@@ -348,8 +351,8 @@ class En(Words):
     def _forms(self, doc: Doc) -> tuple[str, str, str]:
         do = doc.text("do")
         if do == "release" and doc.provider == "aws":
-            return "Terminate", "Terminating", "Terminated"
-        return t.VERBS.get(do, t.VERBS["stop"])
+            return t.VERBS["terminate"]
+        return t.VERBS.get(do or "any", t.VERBS["stop"])
 
     def _do(self, doc: Doc) -> str:
         return self._forms(doc)[0]

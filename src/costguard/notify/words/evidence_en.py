@@ -52,6 +52,15 @@ def _lifetime(v: Values, doc: Doc) -> str:
     return f"{begin} {v.span('age')} ago, allowed {v.span('max_age')}{ttl}, {v.span('over_by')} over{cost}"
 
 
+def _schedule(v: Values, doc: Doc) -> str:
+    if "off_since" not in v:
+        return ""
+    until = f" until {v.at('off_until')}" if "off_until" in v else ""
+    cost = f", {v.money('cost_until_on')} until then" if "cost_until_on" in v else ""
+    weekdays = "; the year's public holidays are not known, weekdays count" if "holidays_unknown" in v else ""
+    return f"off time since {v.at('off_since')}{until}, running since {v.at('started_at')}{cost}{weekdays}"
+
+
 def _untagged(v: Values, doc: Doc) -> str:
     if "missing" not in v:
         return ""
@@ -76,5 +85,6 @@ def _shown(v: Values, key: str) -> str:
 _RULES: Mapping[str, Callable[[Values, Doc], str]] = {
     "idle": _idle,
     "lifetime": _lifetime,
+    "schedule": _schedule,
     "untagged": _untagged,
 }

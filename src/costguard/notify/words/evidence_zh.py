@@ -54,6 +54,15 @@ def _lifetime(v: Values, doc: Doc) -> str:
     return f"{begin}已 {v.span('age')}，上限 {v.span('max_age')}{ttl}，超出 {v.span('over_by')}{cost}"
 
 
+def _schedule(v: Values, doc: Doc) -> str:
+    if "off_since" not in v:
+        return ""
+    until = f"，到 {v.at('off_until')}" if "off_until" in v else ""
+    cost = f"，开到那时约 {v.money('cost_until_on')}" if "cost_until_on" in v else ""
+    weekdays = "；没有今年的节假日数据，按星期判断" if "holidays_unknown" in v else ""
+    return f"{v.at('off_since')} 起为关机时段{until}，{v.at('started_at')} 启动后一直在运行{cost}{weekdays}"
+
+
 def _untagged(v: Values, doc: Doc) -> str:
     if "missing" not in v:
         return ""
@@ -78,5 +87,6 @@ def _shown(v: Values, key: str, value: object) -> str:
 _RULES: Mapping[str, Callable[[Values, Doc], str]] = {
     "idle": _idle,
     "lifetime": _lifetime,
+    "schedule": _schedule,
     "untagged": _untagged,
 }

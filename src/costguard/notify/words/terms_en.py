@@ -1,10 +1,14 @@
 """The fixed terms of English messages."""
 
 VERBS = {
-    "stop": ("Stop", "Stopping", "Stopped"), "release": ("Release", "Releasing", "Released"),
-    "tag": ("Tag", "Tagging", "Tagged"), "run": ("Run a script on", "Running a script on", "Ran a script on"),
+    "stop": ("Stop", "Stopping", "Stopped"),
+    "release": ("Release", "Releasing", "Released"),
+    "terminate": ("Terminate", "Terminating", "Terminated"),
+    "tag": ("Tag", "Tagging", "Tagged"),
+    "run": ("Run a script on", "Running a script on", "Ran a script on"),
     "set_release_time": ("Set a release time on", "Setting a release time on", "Release time set on"),
-}  # fmt: skip
+    "any": ("Action", "Acting on", "Acted on"),
+}
 
 LOST = {
     "local_disk": "data on local disks", "public_ip": "the public IP (it changes)",

@@ -117,21 +117,24 @@ class Zh(Words):
         count, saved = len(doc.parts("items")), doc.moneys("per_night")
         return f"本应处理 {count} 台" + (f"，约省 {self.several(saved)}/晚" if saved else "")
 
-    def group_title(self, of: str, count: int, per_hour: tuple[Money, ...], first: str) -> str:
+    def group_title(self, of: str, common: Doc, count: int, per_hour: tuple[Money, ...], first: str) -> str:
         money = f"，合计 {self.several(per_hour)}/h" if per_hour else ""
+        verb = self._verb(common) if common.text("do") else "处理"
         match of:
             case NoticeKind.WARN:
-                return f"{count} 台将被处理{money}" + (f"，最早 {first}" if first else "")
+                return f"{count} 台将{verb}{money}" + (f"，最早{first}" if first else "")
             case NoticeKind.FAILED:
-                return f"【操作失败】{count} 台仍在计费{money}"
+                return f"【{verb}失败】{count} 台仍在计费{money}"
             case NoticeKind.RESULT:
-                return f"已处理 {count} 台{money}"
+                return f"已{verb} {count} 台{money}"
             case NoticeKind.NO_DATA:
                 return f"{count} 台没有用量数据，不会关机"
             case NoticeKind.CLEARED:
-                return f"{count} 台不再处理"
+                return f"{count} 台不{verb}了"
             case NoticeKind.KEPT:
                 return f"{count} 台已保留"
+            case _ if rule := common.text("rule"):
+                return f"{count} 台{t.RULES.get(rule, rule)}{money}"
             case _:
                 return f"{count} 条提醒{money}"
 
