@@ -1,0 +1,140 @@
+"""What windows prove, and what they do not."""
+
+from datetime import timedelta
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from costguard.domain.usage import Statistic, UsageWindow
+from costguard.rules.windows import Proof, gap_of, read_box, read_cards
+from costguard.testing.builders import HOUR, MINUTE, NOW, make_series, make_window
+
+
+def card(index: int, value: float, source: str = "cloud", **fields: object) -> UsageWindow:
+    return make_window(value, series=make_series(gpu_index=index, source=source), **fields)  # type: ignore[arg-type]
+
+
+def box(value: float, cards: int, statistic: Statistic = Statistic.MEAN, source: str = "cloud") -> UsageWindow:
+    return make_window(value, series=make_series(cards=cards, statistic=statistic, source=source))
+
+
+def cards(windows: list[UsageWindow], count: int | None, threshold: float = 5.0) -> tuple[Proof, str]:
+    reading = read_cards(windows, count, threshold, HOUR, 90.0)
+    return reading.proof, reading.reason
+
+
+@pytest.mark.parametrize(
+    ("fields", "gap"),
+    [
+        ({}, ""),
+        ({"coverage": 0.9}, ""),
+        ({"coverage": 0.89}, "low_coverage"),
+        ({"last_at": NOW - 2 * MINUTE}, ""),
+        ({"last_at": NOW - 2 * MINUTE - timedelta(seconds=1)}, "stale_samples"),
+        ({"samples": 0}, "no_samples"),
+        ({"expected": 0, "samples": 1}, "low_coverage"),
+        ({"length": HOUR - MINUTE}, "short_window"),
+    ],
+)
+def test_a_window_proves_only_if_it_is_whole_and_new(fields: dict[str, object], gap: str) -> None:
+    """A15, A29, M14: 90 % of the expected samples, the last one at most two periods old, the whole length."""
+    assert gap_of(make_window(0.0, **fields), HOUR, 90.0) == gap  # type: ignore[arg-type]
+
+
+def test_one_busy_card_of_two_is_busy() -> None:
+    """M03: card 0 idle, card 1 at 99 %."""
+    assert cards([card(0, 0.0), card(1, 99.0)], 2) == (Proof.BUSY, "busy")
+    reading = read_cards([card(0, 0.0), card(1, 99.0)], 2, 5.0, HOUR, 90.0)
+    assert (reading.cards, reading.busy, reading.quiet) == (2, 1, 1)
+
+
+def test_each_expected_card_needs_a_series() -> None:
+    """M03, A10: a card that nobody sees is unknown, not zero."""
+    assert cards([card(0, 0.0)], 2) == (Proof.UNKNOWN, "card_without_samples")
+    assert cards([], 2) == (Proof.UNKNOWN, "no_samples")
+    assert cards([card(0, 0.0), card(1, 0.0)], 2) == (Proof.QUIET, "")
+
+
+def test_an_unknown_number_of_cards_never_proves_quiet() -> None:
+    assert cards([card(0, 0.0)], None) == (Proof.UNKNOWN, "cards_unknown")
+    assert cards([card(0, 50.0)], None) == (Proof.BUSY, "busy")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.62, (Proof.QUIET, "")), (0.63, (Proof.UNKNOWN, "mean_over_cards")), (4.9, (Proof.UNKNOWN, "mean_over_cards")),
+     (5.0, (Proof.BUSY, "busy"))],
+)  # fmt: skip
+def test_a_mean_over_eight_cards_proves_only_below_an_eighth(value: float, expected: tuple[Proof, str]) -> None:
+    """A30: one busy card of eight at 39 % reads 4.9 %."""
+    assert cards([box(value, 8)], 8) == expected
+
+
+def test_a_series_for_fewer_cards_than_the_box_has_proves_nothing() -> None:
+    assert cards([box(0.0, 4)], 8)[0] is Proof.UNKNOWN
+    assert cards([box(0.0, 1)], 8)[0] is Proof.UNKNOWN
+    assert cards([box(0.0, 1)], 1) == (Proof.QUIET, "")
+
+
+def test_a_maximum_over_all_cards_proves_below_the_threshold_itself() -> None:
+    assert cards([box(4.9, 8, Statistic.MAX)], 8) == (Proof.QUIET, "")
+
+
+def test_a_second_statistic_of_a_card_adds_no_doubt_and_no_card() -> None:
+    mean = make_window(1.0, series=make_series(gpu_index=0, statistic=Statistic.MEAN), coverage=0.2)
+    assert cards([card(0, 1.0), mean], 1) == (Proof.QUIET, "")
+    assert cards([card(0, 99.0), mean], 1) == (Proof.BUSY, "busy")
+
+
+def test_sources_are_never_mixed_and_work_wins() -> None:
+    """A16: two sources that disagree are not one series; whichever saw work wins."""
+    assert cards([card(0, 0.0, "a"), card(1, 0.0, "b")], 2)[0] is Proof.UNKNOWN
+    assert cards([card(0, 0.0, "a"), card(1, 0.0, "a"), card(0, 95.0, "b")], 2)[0] is Proof.BUSY
+    assert cards([card(0, 0.0, "a"), card(1, 0.0, "a"), card(0, 0.0, "b")], 2)[0] is Proof.QUIET
+    assert cards([card(0, 0.0, "b"), card(1, 0.0, "b"), card(0, 0.0, "a", coverage=0.1)], 2)[0] is Proof.QUIET
+
+
+def test_a_card_index_that_the_box_should_not_have_must_be_quiet_too() -> None:
+    assert cards([card(0, 0.0), card(1, 0.0, coverage=0.1)], 1)[0] is Proof.UNKNOWN
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0, 1, 2, None]), st.sampled_from(["a", "b"]), st.sampled_from([0.0, 3.0, 60.0]),
+                  st.sampled_from([1.0, 0.5])),
+        max_size=5,
+    ),
+    st.sampled_from([None, 1, 2, 3]),
+)  # fmt: skip
+def test_the_order_of_series_changes_nothing(
+    series: list[tuple[int | None, str, float, float]], count: int | None
+) -> None:
+    """M04: permutations of what arrives give the same answer; and a busy series is never outvoted."""
+    windows = [
+        make_window(value, series=make_series(gpu_index=index, source=source), coverage=coverage)
+        for index, source, value, coverage in series
+    ]
+    answers = {cards(list(order), count) for order in permutations(windows)}
+    boxes = {read_box(list(order), 5.0, HOUR, 90.0).proof for order in permutations(windows)}
+    assert len(answers) == 1
+    assert len(boxes) == 1
+    if any(value >= 5.0 for _, _, value, _ in series):
+        assert answers == {(Proof.BUSY, "busy")}
+        assert boxes == {Proof.BUSY}
+
+
+def test_a_box_metric_needs_every_series_of_a_source() -> None:
+    quiet, gap = make_window(0.1), make_window(0.1, coverage=0.5)
+    assert read_box([quiet], 1.0, HOUR, 90.0).proof is Proof.QUIET
+    assert read_box([quiet, gap], 1.0, HOUR, 90.0).proof is Proof.UNKNOWN
+    assert read_box([], 1.0, HOUR, 90.0).reason == "no_samples"
+    other = make_window(0.1, series=make_series(source="z"), coverage=0.5)
+    assert read_box([other, quiet], 1.0, HOUR, 90.0).source == "cloud"
+
+
+def test_a_reading_shows_maximum_mean_and_age() -> None:
+    reading = read_cards([card(0, 1.0), card(1, 3.0)], 2, 5.0, HOUR, 90.0)
+    assert (reading.max, reading.mean, reading.last_at) == (3.0, 2.0, NOW)
+    assert read_box([], 1.0, HOUR, 90.0).max is None
