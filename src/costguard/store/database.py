@@ -25,7 +25,6 @@ from costguard.store.usage import NearestRank95
 
 WAIT_SECONDS = 30
 _MODE = "costguard_mode"
-_HIDDEN = "***"
 
 
 class Database:
@@ -36,14 +35,14 @@ class Database:
 
     def __init__(self, url: str) -> None:
         try:
-            self._url = make_url(url)
+            self.url = make_url(url)
         except ArgumentError:
             raise StoreError("the database is not a URL like sqlite:///costguard.db") from None
-        self.dialect = self._url.get_backend_name()
+        self.dialect = self.url.get_backend_name()
         if self.dialect not in ("sqlite", "postgresql"):
             raise StoreError(f"unknown database {self.dialect!r}: sqlite:/// or postgresql+psycopg://")
         self.path = self._sqlite_path() if self.dialect == "sqlite" else None
-        self._engine = create_engine(self._url, **self._options())
+        self._engine = create_engine(self.url, **self._options())
         self._local = threading.local()
         self._writer = threading.Lock()
         event.listen(self._engine, "connect", self._connected)
@@ -56,9 +55,8 @@ class Database:
     @property
     def address(self) -> str:
         """The URL without its secrets, for logs and messages."""
-        shown = self._url
-        secret = {key: _HIDDEN for key in shown.query if "password" in key.lower()}
-        return shown.update_query_dict(secret).render_as_string(hide_password=True)
+        secret = [key for key in self.url.query if "password" in key.lower()]
+        return self.url.difference_update_query(secret).render_as_string(hide_password=True)
 
     @property
     def in_write(self) -> bool:
@@ -160,7 +158,7 @@ class Database:
         self._engine.dispose()
 
     def _sqlite_path(self) -> Path:
-        name = self._url.database
+        name = self.url.database
         if not name or name == ":memory:" or "mode=memory" in name:
             raise StoreError("a database in memory is empty in every thread: name a file, like sqlite:///costguard.db")
         path = Path(name)

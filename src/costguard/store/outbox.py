@@ -47,7 +47,7 @@ def enqueue(conn: Connection, notices: Iterable[Notice]) -> tuple[str, ...]:
     added = []
     for notice in notices:
         statement = insert(conn, table).values(**_ROWS.row(notice)).on_conflict_do_nothing(index_elements=["idem_key"])
-        if conn.execute(statement).rowcount == 1:
+        if conn.execute(statement.returning(table.c.id)).first() is not None:
             added.append(notice.id)
     return tuple(added)
 

@@ -6,7 +6,7 @@ and Subject (``subject_key`` and its parts). Everything else is the column type'
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Generic, Protocol, TypeVar, get_args
+from typing import Any, Generic, Protocol, TypeVar
 
 from costguard.domain.finding import Subject, SubjectType
 from costguard.domain.money import Money
@@ -35,8 +35,8 @@ class Rows(Generic[T]):
     def __init__(self, cls: type[T], *, without: tuple[str, ...] = ()) -> None:
         hints = {field.name: field.type for field in fields(cls) if field.name not in without}  # type: ignore[arg-type]
         self._cls = cls
-        self._money = [name for name, hint in hints.items() if Money in (hint, *get_args(hint))]
-        self._subject = [name for name, hint in hints.items() if Subject in (hint, *get_args(hint))]
+        self._money = [name for name, hint in hints.items() if hint in (Money, Money | None)]
+        self._subject = [name for name, hint in hints.items() if hint in (Subject, Subject | None)]
         self._plain = [name for name in hints if name not in self._money and name not in self._subject]
 
     def row(self, value: T) -> dict[str, Any]:

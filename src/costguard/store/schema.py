@@ -1,6 +1,8 @@
 """The schema's version: what the database has, what this version needs, and the way between them (Alembic)."""
 
+import threading
 from functools import cache
+from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
@@ -10,21 +12,23 @@ from sqlalchemy import Connection
 
 from costguard import assets
 
+# Alembic hands its context to env.py through a global of the process.
+_ONE_AT_A_TIME = threading.Lock()
+
 
 def current(conn: Connection) -> str | None:
     """The revision that the database is at; None for an empty one."""
     return MigrationContext.configure(conn).get_current_revision()
 
 
-@cache
 def head() -> str:
     """The revision that this version needs."""
-    return _revisions()[0]
+    return _revisions(assets.migrations())[0]
 
 
 def is_known(revision: str) -> bool:
     """Whether this version knows the way from ``revision`` to its own."""
-    return revision in _revisions()
+    return revision in _revisions(assets.migrations())
 
 
 def newer(revision: str) -> str:
@@ -34,22 +38,23 @@ def newer(revision: str) -> str:
 
 def migrate(conn: Connection, verb: str, revision: str) -> None:
     """Runs the migrations to ``revision`` inside the transaction of ``conn``."""
-    config = _config()
+    config = _config(assets.migrations())
     config.attributes["connection"] = conn
-    if verb == "upgrade":
-        command.upgrade(config, revision)
-    else:
-        command.downgrade(config, revision)
+    with _ONE_AT_A_TIME:
+        if verb == "upgrade":
+            command.upgrade(config, revision)
+        else:
+            command.downgrade(config, revision)
 
 
-def _config() -> Config:
+def _config(folder: Path) -> Config:
     config = Config()
     # A percent sign in a path is not an interpolation.
-    config.set_main_option("script_location", str(assets.migrations()).replace("%", "%%"))
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
     return config
 
 
 @cache
-def _revisions() -> tuple[str, ...]:
+def _revisions(folder: Path) -> tuple[str, ...]:
     """Newest first."""
-    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
+    return tuple(script.revision for script in ScriptDirectory.from_config(_config(folder)).walk_revisions())

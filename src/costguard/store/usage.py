@@ -199,7 +199,8 @@ def roll_up(conn: Connection, now: datetime) -> int:
         spread = spread.where(_micros() > first // _HOUR * _HOUR)
     statement = insert(conn, usage_hour).from_select(["series_id", "hour", "samples", "max", "min", "mean"], spread)
     change = {name: statement.excluded[name] for name in ("samples", "max", "min", "mean")}
-    written = conn.execute(statement.on_conflict_do_update(index_elements=["series_id", "hour"], set_=change)).rowcount
+    statement = statement.on_conflict_do_update(index_elements=["series_id", "hour"], set_=change)
+    written = conn.execute(statement.execution_options(preserve_rowcount=True)).rowcount
     kv.put(conn, _ROLLED, {"until": from_micros(last).isoformat()}, now)
     return written
 

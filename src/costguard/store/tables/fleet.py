@@ -95,7 +95,7 @@ Index(
 
 
 class PowerEventColumns(TypedColumns):
-    """A start or stop, as told by the provider or seen between two looks."""
+    """A start or stop: ``told`` by the provider, ``seen`` between two looks, or both."""
 
     id: Named[int] = Column(AutoId, primary_key=True)
     ref: Named[ResourceRef] = Column(Ref)
@@ -103,6 +103,8 @@ class PowerEventColumns(TypedColumns):
     what: Named[str]
     ours: Named[bool]
     actor: Named[str | None] = Column(FreeText)
+    told: Named[bool]
+    seen: Named[bool]
 
 
 power_event = Table("power_event", metadata, PowerEventColumns)

@@ -1,0 +1,257 @@
+"""Resources: what listings and live looks saw, kept with identity, intervals of state, starts and stops.
+
+A listing is complete or it is not recorded: what a recorded one no longer contains is gone. What is older than what
+is already known changes nothing (a live look may have overtaken a listing).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, select, update
+
+from costguard.domain.resource import Gpus, Kind, Resource, ResourceRef, State
+from costguard.domain.snapshot import PowerEvent
+from costguard.store import power, states
+from costguard.store.rows import Rows
+from costguard.store.sql import chunks, upsert
+from costguard.store.tables import resource as table
+
+_ROWS = Rows(Resource, without=("gpus",))
+_SETTLED = (State.RUNNING, State.STOPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class ListingDelta:
+    """What a listing changed. Resources are as stored, so with the identity that we keep."""
+
+    new: tuple[Resource, ...] = ()
+    changed: tuple[Resource, ...] = ()
+    gone: tuple[Resource, ...] = ()
+    events: tuple[PowerEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A stored resource, with what the store alone knows of it."""
+
+    resource: Resource
+    first_seen_at: datetime
+    settled_state: State | None
+    settled_at: datetime | None
+    gone_at: datetime | None
+
+
+def record_listing(
+    conn: Connection,
+    account: str,
+    region: str,
+    kind: Kind,
+    resources: Iterable[Resource],
+    now: datetime,
+    poll_interval: timedelta,
+) -> ListingDelta:
+    """Records a complete listing of one kind in one account and region. ``now`` is when it began.
+
+    A gap of more than two ``poll_interval`` since the last look makes the time between an assumed interval.
+    """
+    place = (table.c.account == account, table.c.region == region, table.c.kind == kind)
+    known = {one.resource.ref: one for one in _known(conn.execute(select(table).where(*place)))}
+    seen = {resource.ref: resource for resource in resources}
+    delta = _record(conn, known, seen, 2 * poll_interval)
+    lost = [
+        one for ref, one in known.items() if ref not in seen and one.gone_at is None and one.resource.observed_at <= now
+    ]
+    return replace(delta, gone=_bury(conn, lost, now))
+
+
+def record_live(conn: Connection, resource: Resource, now: datetime) -> ListingDelta:
+    """Records one live look. Nothing else is touched, and no interval is called assumed for it.
+
+    ``now`` is when the look began; the resource's own ``observed_at`` is what counts.
+    """
+    query = select(table).where(table.c.ref == resource.ref)
+    known = {one.resource.ref: one for one in _known(conn.execute(query))}
+    seen = resource if resource.observed_at >= now else replace(resource, observed_at=now)
+    return _record(conn, known, {resource.ref: seen}, None)
+
+
+def record_gone(conn: Connection, ref: ResourceRef, now: datetime) -> ListingDelta:
+    """Records that the provider says a resource does not exist."""
+    query = select(table).where(table.c.ref == ref, table.c.gone_at.is_(None))
+    return ListingDelta(gone=_bury(conn, list(_known(conn.execute(query))), now))
+
+
+def resources(conn: Connection, *, include_gone: bool = False) -> tuple[Resource, ...]:
+    """Every resource, by account, region, kind and id; those that are gone have the state GONE."""
+    query = select(table).order_by(table.c.account, table.c.region, table.c.kind, table.c.id)
+    if not include_gone:
+        query = query.where(table.c.gone_at.is_(None))
+    return tuple(_shown(one) for one in _known(conn.execute(query)))
+
+
+def resource(conn: Connection, ref: ResourceRef) -> Resource | None:
+    """One resource by its ref, also when it is gone."""
+    return next((_shown(one) for one in _known(conn.execute(select(table).where(table.c.ref == ref)))), None)
+
+
+def find(conn: Connection, text: str) -> tuple[Resource, ...]:
+    """What a person may mean by ``text``: a full ref, an id, account/id, or a name; the first of these that is found.
+
+    More than one candidate is ambiguous. Resources that are gone are found only when nothing else is.
+    """
+    account, _, rest = text.partition("/")
+    meanings = [table.c.id == text, table.c.name == text]
+    if rest:
+        meanings.insert(0, (table.c.account == account) & (table.c.id == rest))
+    if text.count("/") >= 4:
+        with suppress(ValueError):
+            meanings.insert(0, table.c.ref == ResourceRef.parse(text))
+    for alive in (table.c.gone_at.is_(None), table.c.gone_at.is_not(None)):
+        for meaning in meanings:
+            query = select(table).where(alive, meaning).order_by(table.c.ref)
+            if found := tuple(_shown(one) for one in _known(conn.execute(query))):
+                return found
+    return ()
+
+
+def first_seen(conn: Connection, refs: Collection[ResourceRef]) -> Mapping[ResourceRef, datetime]:
+    """When each resource was seen first."""
+    found: dict[ResourceRef, datetime] = {}
+    for chunk in chunks(refs):
+        query = select(table.c.ref, table.c.first_seen_at).where(table.c.ref.in_(chunk))
+        found.update({row.ref: row.first_seen_at for row in conn.execute(query)})
+    return found
+
+
+def _record(
+    conn: Connection,
+    known: Mapping[ResourceRef, _Known],
+    seen: Mapping[ResourceRef, Resource],
+    gap: timedelta | None,
+) -> ListingDelta:
+    new: list[Resource] = []
+    changed: list[Resource] = []
+    same: list[Resource] = []
+    rows: list[dict[str, Any]] = []
+    moves: list[states.Move] = []
+    transitions: list[power.Transition] = []
+    for ref, told in seen.items():
+        before = known.get(ref)
+        if before is None:
+            stored = _with_identity(told, None)
+            new.append(stored)
+            rows.append(_row(stored, stored.observed_at, None))
+            moves.append(states.Move(stored, None, None))
+            continue
+        if told.observed_at < before.resource.observed_at:
+            continue
+        stored = _with_identity(told, before)
+        if before.gone_at is None and replace(before.resource, observed_at=stored.observed_at) == stored:
+            same.append(stored)
+        else:
+            changed.append(stored)
+            rows.append(_row(stored, before.first_seen_at, before))
+        moves.append(states.Move(stored, before.resource, before.gone_at))
+        if (event := _transition(before, stored)) is not None:
+            transitions.append(event)
+    upsert(conn, table, rows, ["ref"])
+    _touch(conn, same)
+    states.record(conn, moves, gap)
+    events = power.derive(conn, transitions)
+    return ListingDelta(tuple(new), tuple(changed), (), events)
+
+
+def _with_identity(told: Resource, before: _Known | None) -> Resource:
+    """The resource with the start that we keep where the provider tells none.
+
+    It is the time at which it was first seen running: after a stop that is a new one, while a stop that did not come
+    about (stopping, then running again) is none.
+    """
+    if told.started_at is not None:
+        return told
+    if told.state is State.STOPPED:
+        return told
+    kept = before.resource.started_at if before is not None else None
+    if told.state is State.RUNNING and kept is None:
+        kept = told.observed_at
+    return replace(told, started_at=kept)
+
+
+def _transition(before: _Known, now: Resource) -> power.Transition | None:
+    """A start or stop between the last settled look and this one."""
+    old = before.resource
+    if before.settled_at is None:
+        return None
+    if now.state is State.RUNNING:
+        restarted = (
+            before.settled_state is State.RUNNING
+            and old.started_at is not None
+            and now.started_at is not None
+            and now.started_at > old.started_at
+        )
+        if before.settled_state is State.STOPPED or restarted:
+            return power.Transition(now.ref, "start", _within(now.started_at, before, now), before.settled_at)
+    elif now.state is State.STOPPED and before.settled_state is State.RUNNING:
+        return power.Transition(now.ref, "stop", _within(now.stopped_at, before, now), before.settled_at)
+    return None
+
+
+def _within(told: datetime | None, before: _Known, now: Resource) -> datetime:
+    """The provider's time of a change if it lies between the two looks, else the time of the second."""
+    if told is not None and before.settled_at is not None and before.settled_at < told <= now.observed_at:
+        return told
+    return now.observed_at
+
+
+def _bury(conn: Connection, lost: Sequence[_Known], now: datetime) -> tuple[Resource, ...]:
+    refs = [one.resource.ref for one in lost]
+    for chunk in chunks(refs):
+        conn.execute(update(table).where(table.c.ref.in_(chunk)).values(gone_at=now))
+    states.close(conn, refs, now)
+    return tuple(_shown(replace(one, gone_at=now)) for one in lost)
+
+
+def _touch(conn: Connection, same: Sequence[Resource]) -> None:
+    """What looks as before was still looked at."""
+    if not same:
+        return
+    looked = update(table).where(table.c.ref == bindparam("key")).values(observed_at=bindparam("at"))
+    settled = looked.values(settled_at=bindparam("at"))
+    for statement, batch in (
+        (settled, [one for one in same if one.state in _SETTLED]),
+        (looked, [one for one in same if one.state not in _SETTLED]),
+    ):
+        if batch:
+            conn.execute(statement, [{"key": one.ref, "at": one.observed_at} for one in batch])
+
+
+def _row(stored: Resource, first_seen_at: datetime, before: _Known | None) -> dict[str, Any]:
+    ref, gpus = stored.ref, stored.gpus
+    settled = stored.state in _SETTLED
+    return _ROWS.row(stored) | {
+        "provider": ref.provider,
+        "account": ref.account,
+        "region": ref.region,
+        "kind": ref.kind,
+        "id": ref.id,
+        "gpu_model": gpus.model if gpus else None,
+        "gpu_count": gpus.count if gpus else None,
+        "gpu_memory_mib": gpus.memory_mib if gpus else None,
+        "first_seen_at": first_seen_at,
+        "settled_state": stored.state if settled else before.settled_state if before else None,
+        "settled_at": stored.observed_at if settled else before.settled_at if before else None,
+        "gone_at": None,
+    }
+
+
+def _known(rows: Iterable[Row[*tuple[Any, ...]]]) -> Iterable[_Known]:
+    for row in rows:
+        gpus = None if row.gpu_model is None else Gpus(row.gpu_model, row.gpu_count, row.gpu_memory_mib)
+        yield _Known(_ROWS.load(row, gpus=gpus), row.first_seen_at, row.settled_state, row.settled_at, row.gone_at)
+
+
+def _shown(one: _Known) -> Resource:
+    return one.resource if one.gone_at is None else replace(one.resource, state=State.GONE)

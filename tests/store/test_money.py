@@ -1,0 +1,164 @@
+"""Prices, bills, balances and savings, exact to the nano."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from costguard.domain.charge import Balance, Charge, ChargeCategory, Stage
+from costguard.domain.money import Money
+from costguard.domain.price import Price, PriceKey
+from costguard.domain.resource import ChargeType
+from costguard.domain.saving import Saving
+from costguard.store import charges, prices, savings
+from costguard.store.charges import ChargeImport
+from costguard.store.database import Database
+from tests.store.things import NOW, ref
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+KEY = PriceKey("aliyun", "cn-beijing", "gn7i", ChargeType.SPOT, "cn-beijing-h")
+MONTH = NOW.replace(day=1, hour=0)
+
+
+def price(amount: str, since: datetime, source: str = "spot", key: PriceKey = KEY) -> Price:
+    return Price(key, Money.of(amount, "CNY"), since, source)
+
+
+def charge(number: int = 1, **changes: Any) -> Charge:
+    values: dict[str, Any] = {
+        "account": "prod",
+        "row_key": f"row-{number}",
+        "billing_period_start": MONTH,
+        "billing_period_end": MONTH + 31 * DAY,
+        "charge_period_start": MONTH + DAY,
+        "charge_period_end": MONTH + 2 * DAY,
+        "charge_category": ChargeCategory.USAGE,
+        "billed_cost": Money(1, "CNY"),
+        "effective_cost": Money(2, "CNY"),
+        "list_cost": Money(3, "CNY"),
+        "stage": Stage.PROVISIONAL,
+        "provider": "aliyun",
+        "service_name": "云服务器 ECS",
+        "resource_id": "i-1",
+        "consumed_quantity": Decimal("24.000000001"),
+        "tags": {"team": "nlp"},
+        "payments": {"cash": Money(1, "CNY"), "voucher": Money(0, "CNY")},
+    }
+    return Charge(**(values | changes))
+
+
+def test_a_price_holds_until_the_next(database: Database) -> None:
+    with database.write() as conn:
+        assert prices.record(conn, [price("3", NOW + HOUR), price("2", NOW), price("2", NOW + HOUR / 2)]) == 2
+        assert prices.at(conn, KEY, NOW - HOUR) is None
+        assert prices.at(conn, KEY, NOW + HOUR / 2) == price("2", NOW)
+        assert prices.at(conn, KEY, NOW + 9 * HOUR) == price("3", NOW + HOUR)
+        assert prices.history(conn, KEY, NOW + HOUR / 2, NOW + DAY) == (price("2", NOW), price("3", NOW + HOUR))
+        assert prices.history(conn, KEY, NOW, NOW + HOUR) == (price("2", NOW),)
+        # H07: another market or zone is another price.
+        elsewhere = replace(KEY, zone=None)
+        assert prices.at(conn, elsewhere, NOW) is None
+        assert prices.record(conn, [price("9", NOW, key=elsewhere)]) == 1
+        assert set(prices.in_effect(conn, NOW + HOUR)) == {price("3", NOW + HOUR), price("9", NOW, key=elsewhere)}
+        assert prices.in_effect(conn, NOW + HOUR, ChargeType.ON_DEMAND) == ()
+
+
+def test_zero_is_not_a_price(database: Database) -> None:
+    """H01, H02, I12: zero and less are left out, and what held before goes on."""
+    with database.write() as conn:
+        prices.record(conn, [price("2", NOW)])
+        assert prices.record(conn, [price("0", NOW + HOUR), price("-1", NOW + HOUR)]) == 0
+        assert prices.in_effect(conn, NOW + DAY) == (price("2", NOW),)
+
+
+def test_the_price_book_beats_the_list(database: Database) -> None:
+    with database.write() as conn:
+        prices.record(conn, [price("8", NOW, "book"), price("10", NOW + HOUR, "list")])
+        assert prices.at(conn, KEY, NOW + DAY) == price("8", NOW, "book")
+        assert prices.in_effect(conn, NOW + DAY) == (price("8", NOW, "book"),)
+        assert prices.record(conn, [price("7", NOW, "book")]) == 1
+        assert prices.at(conn, KEY, NOW + DAY) == price("7", NOW, "book")
+
+
+def test_importing_the_same_bill_twice_is_importing_it_once(database: Database) -> None:
+    """I06: rows have keys; a second import replaces and neither doubles nor loses anything."""
+    rows = [charge(n) for n in range(5000)]
+    with database.write() as conn:
+        assert charges.put(conn, rows) == 5000
+        assert charges.put(conn, rows) == 5000
+        charges.put(conn, [charge(1, billed_cost=Money(7, "CNY")), charge(1, billed_cost=Money(8, "CNY"))])
+        (total,) = charges.sums(conn, MONTH, MONTH + 31 * DAY)
+        assert (total.billed, total.effective) == (Money(4999 + 8, "CNY"), Money(10_000, "CNY"))
+        assert sum(1 for _ in charges.list_charges(conn, MONTH, MONTH + 31 * DAY)) == 5000
+        assert next(charges.list_charges(conn, MONTH, MONTH + 31 * DAY, account="prod")) == charge(0)
+        assert list(charges.list_charges(conn, MONTH, MONTH + 31 * DAY, account="test")) == []
+
+
+def test_a_restated_month_replaces_the_month(database: Database) -> None:
+    """I07: rows belong to their usage day and to their bill; a new bill of the month leaves the others alone."""
+    april = charge(9, billing_period_start=MONTH + 31 * DAY, charge_period_start=MONTH + 30 * DAY)
+    with database.write() as conn:
+        charges.put(conn, [charge(1), charge(2), april, charge(3, account="test")])
+        assert charges.replace_period(conn, "prod", MONTH, [charge(4, stage=Stage.FINAL)]) == 2
+        found = [(one.account, one.row_key) for one in charges.list_charges(conn, MONTH, MONTH + 60 * DAY)]
+        assert found == [("prod", "row-4"), ("test", "row-3"), ("prod", "row-9")]
+
+
+def test_sums_keep_what_must_not_be_added_apart(database: Database) -> None:
+    rows = [
+        charge(1),
+        charge(2, billed_cost=Money(5, "USD"), effective_cost=Money(5, "USD"), list_cost=Money(5, "USD")),
+        charge(3, charge_category=ChargeCategory.CREDIT, billed_cost=Money(-9, "CNY")),
+        charge(4, stage=Stage.FINAL, billed_cost=Money(2**62, "CNY")),
+        charge(5, resource_id=None),
+    ]
+    with database.write() as conn:
+        charges.put(conn, rows)
+        found = charges.sums(conn, MONTH, MONTH + 31 * DAY, account="prod")
+    assert sorted(str(one.billed.nanos) + one.billed.currency for one in found) == sorted(
+        ["1CNY", "5USD", "-9CNY", f"{2**62}CNY", "1CNY"]
+    )
+
+
+def test_imports_show_their_rounding(database: Database) -> None:
+    one = ChargeImport("prod", "march.csv", NOW, 3, Decimal("0.0000000004"), Money(1, "CNY"))
+    with database.write() as conn:
+        charges.record_import(conn, [one])
+        charges.record_import(conn, [])
+        assert charges.imports(conn, "prod") == (one,)
+        assert charges.imports(conn, "test") == ()
+    assert one.difference == Decimal("0.0000000006")
+
+
+def test_balances(database: Database) -> None:
+    old = Balance("prod", Money.of("100", "CNY"), Money.of("5", "CNY"), NOW)
+    new = Balance("prod", Money.of("-3.5", "CNY"), None, NOW + DAY)
+    other = Balance("test", Money.of("1", "USD"), None, NOW)
+    with database.write() as conn:
+        for balance in (old, new, new, other):
+            charges.record_balance(conn, balance)
+        assert charges.balances(conn) == (new, other)
+        assert charges.balance_history(conn, "prod", NOW) == (old, new)
+        assert charges.balance_history(conn, "prod", NOW + HOUR) == (new,)
+
+
+def test_savings_end_when_the_box_runs_again(database: Database) -> None:
+    """I20: nothing is saved before the confirmed stop or after the restart, and a disputed one is worth nothing."""
+
+    def saving(number: int, since: datetime) -> Saving:
+        return Saving(f"act-{number}", ref(number), "idle", Money.of("10", "CNY"), since)
+
+    with database.write() as conn:
+        for one in (saving(1, NOW), saving(2, NOW + HOUR), saving(3, NOW + 5 * HOUR)):
+            savings.book(conn, one)
+        ended = savings.end(conn, [ref(1), ref(3)], NOW + 2 * HOUR, "restarted")
+        assert ended == (replace(saving(1, NOW), until=NOW + 2 * HOUR, ended_by="restarted"),)
+        assert savings.end(conn, [ref(1)], NOW + 3 * HOUR, "restarted") == ()
+        assert savings.void(conn, "act-2", "disputed") == replace(
+            saving(2, NOW + HOUR), until=NOW + HOUR, ended_by="disputed"
+        )
+        assert savings.void(conn, "nothing", "disputed") is None
+        found = savings.savings(conn, NOW, NOW + 6 * HOUR)
+        assert [one.amount(NOW, NOW + 6 * HOUR).plain() for one in found] == ["20", "0", "10"]
+        assert savings.savings(conn, NOW + 2 * HOUR, NOW + 3 * HOUR) == ()
