@@ -103,7 +103,8 @@ class Snapshot:
     """Frozen facts. ``usage[ref][spec]`` are the windows of every series that the spec's metric has;
     no entry means that nothing arrived, which is unknown and never zero. ``heartbeats`` hold until
     when a job said it is alive. ``self_ids`` are costguard's own machine ids. ``last_run`` is the
-    ``now`` of the previous cycle (None at the first).
+    ``now`` of the previous cycle (None at the first). ``gaps`` are the stretches (from, to) of the last 16
+    days in which no cycle ran for longer than 10 min; the time before the very first cycle is one.
     """
 
     now: datetime
@@ -126,6 +127,7 @@ class Snapshot:
     self_ids: frozenset[str] = frozenset()
     paused_until: datetime | None = None
     last_run: datetime | None = None
+    gaps: tuple[tuple[datetime, datetime], ...] = ()
     is_leader: bool = True
 
     def source(self, account: str, region: str, source: str) -> SourceStatus | None:

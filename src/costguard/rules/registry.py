@@ -14,11 +14,13 @@ from costguard.rules.idle import IDLE
 from costguard.rules.kind import RuleKind
 from costguard.rules.lifetime import LIFETIME
 from costguard.rules.policy import Policy
+from costguard.rules.schedule import SCHEDULE
 from costguard.rules.untagged import UNTAGGED
 
 _KINDS: tuple[RuleKind[Any], ...] = (
     IDLE,
     LIFETIME,
+    SCHEDULE,
     UNTAGGED,
 )
 
