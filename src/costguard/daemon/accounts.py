@@ -50,6 +50,11 @@ class Account:
         return identity
 
     @property
+    def identity(self) -> Identity | None:
+        """Who the credentials were at the last successful look."""
+        return self._identity
+
+    @property
     def mismatch(self) -> str | None:
         """A sentence when the credentials belong to another account than the configured one."""
         wanted = self.bound.spec.account_id

@@ -170,6 +170,17 @@ class Poller:
 
         return self._source(account, _NO_REGION, "spot_prices", self.intervals.spot_prices, look)
 
+    def reprice(self, account: Account) -> None:
+        """Gives stored resources the prices that have become known since they were listed."""
+        now = self.clock.now()
+        with self.database.write() as conn:
+            listed = PriceTable(prices.in_effect(conn, now))
+            for known in inventory.resources(conn):
+                if known.ref.account == account.name:
+                    with_price = priced(known, (self.book, listed), now)
+                    if with_price != known:
+                        inventory.record_live(conn, with_price, known.observed_at)
+
     def enrich(self, account: Account, resource: Resource, listed: PriceTable, at: datetime) -> Resource:
         """A resource as listed, with its price and what stopping it would mean."""
         connection = account.connection()

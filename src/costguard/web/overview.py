@@ -343,12 +343,12 @@ class OverviewBuilder:
         return LogLine(
             time=self._clock(entry.at),
             name="" if subject is None else subject.name or subject.id,
-            text=self._told(entry),
+            text=self.told(entry),
             pill=self.t(f"ledger.{entry.kind.value}"),
             pill_class=_PILLS.get(entry.kind, ""),
         )
 
-    def _told(self, entry: LedgerEntry) -> str:
+    def told(self, entry: LedgerEntry) -> str:
         """The line in the page's language: from what it records, not from its English sentence."""
         evidence = entry.evidence
         lever = evidence.get("lever")

@@ -1,0 +1,112 @@
+"""``run``: the service. Loops on threads, the site on another, and the rule that it ends when a loop dies."""
+
+import contextlib
+import logging
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import uvicorn
+from starlette.routing import BaseRoute
+
+from costguard import __version__
+from costguard.app import settings as mapped
+from costguard.app.app import App
+from costguard.app.explain import explain
+from costguard.app.jobs import jobs
+from costguard.app.undo import undo
+from costguard.daemon.jobs import BackgroundDriver
+from costguard.domain.action import Action
+from costguard.errors import CostguardError
+from costguard.web.overview import ChatLine
+from costguard.web.site import Site, create
+
+_log = logging.getLogger(__name__)
+_STOP = timedelta(seconds=25)
+
+
+class LoopDied(CostguardError):
+    """A loop fell silent; the process ends so that its supervisor starts it anew."""
+
+
+def site_of(
+    app: App,
+    *,
+    demo_speed: int = 0,
+    chat: Callable[[], tuple[ChatLine, ...]] | None = None,
+    mounts: Sequence[BaseRoute] = (),
+) -> Site:
+    """The site of an application."""
+    page = mapped.page_settings(app.config, demo_speed)
+
+    def explained(text: str, at: datetime | None) -> Mapping[str, object]:
+        return explain(app, text, at)
+
+    def undone(action_id: str, person: str) -> Action:
+        return undo(app, action_id, person)
+
+    return Site(
+        database=app.database,
+        clock=app.clock,
+        version=__version__,
+        page=lambda: page,
+        language=app.config.settings.language,
+        beats=app.beats,
+        tokens=mapped.tokens(app.config),
+        keep_max=app.settings.keep_max,
+        explain=explained,
+        undo=undone,
+        leading=lambda: app.lead.leads,
+        chat=chat,
+        mounts=mounts,
+    )
+
+
+def serve(app: App, *, reload: Callable[[], App] | None = None) -> None:
+    """Runs until SIGTERM or SIGINT; SIGHUP takes a new configuration or keeps the old one and says why.
+
+    Raises LoopDied when a loop fell silent. Must be called from the main thread.
+    """
+    stop, again = threading.Event(), threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    signal.signal(signal.SIGHUP, lambda *_: again.set())
+    while True:
+        again.clear()
+        _one_life(app, stop, again)
+        if stop.is_set():
+            app.close()
+            return
+        if reload is not None:
+            try:
+                fresh = reload()
+            except CostguardError as error:
+                _log.error("the new configuration is not taken; the old one stays: %s", error)
+            else:
+                app.close()
+                app = fresh
+                _log.info("the new configuration is in force")
+
+
+def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
+    web = app.config.settings.web
+    config = uvicorn.Config(
+        create(site_of(app)), host=web.host, port=web.port, log_level="warning", access_log=False, lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    with contextlib.ExitStack() as stack:
+        thread = threading.Thread(target=server.run, name="web", daemon=True)
+        thread.start()
+        driver = BackgroundDriver(jobs(app), app.beats)
+        driver.start()
+        stack.callback(thread.join, 5.0)
+        stack.callback(setattr, server, "should_exit", True)
+        stack.callback(driver.stop)
+        _log.info("costguard %s runs: page at http://%s", __version__, web.listen)
+        while not stop.wait(1.0) and not again.is_set():
+            if silent := app.beats.silent():
+                raise LoopDied(f"these loops fell silent: {', '.join(silent)}")
+            if not thread.is_alive():
+                raise LoopDied(f"the web server on {web.listen} ended; is the address taken?")
