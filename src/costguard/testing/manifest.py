@@ -16,6 +16,9 @@ from costguard.domain.time import parse_duration
 from costguard.domain.usage import Metric, Statistic
 from costguard.testing.builders import CAPABILITIES
 
+# May be left out; left out is unknown.
+OPTIONAL_CAPABILITIES = ("commands",)
+
 # What the suite proves of every adapter. The second group is about the wire, and an adapter that sends
 # nothing over a wire, or whose provider has no such thing, may say "exempt: why".
 QUALITY = (
@@ -67,6 +70,7 @@ def excuse(manifest: Manifest, requirement: str) -> str | None:
 
 def problems(manifest: Manifest) -> list[str]:
     """Everything that is wrong with a manifest, one sentence each; empty when it is right."""
+    known = (*CAPABILITIES, *OPTIONAL_CAPABILITIES)
     found = [f"{key}: a text is missing" for key in _TEXT if not _is_text(manifest.get(key))]
     found += [f"[{table}] is missing" for table in _TABLES if not isinstance(manifest.get(table), dict)]
     if found:
@@ -95,17 +99,20 @@ def problems(manifest: Manifest) -> list[str]:
         for key in ("secret", "plain")
         if not _is_texts(manifest["credentials"].get(key))
     ]
-    found += _wrong_values("capabilities", manifest["capabilities"], CAPABILITIES, _CAPABILITY, closed=True)
-    found += _wrong_values("quality", manifest["quality"], (*QUALITY, *EXEMPTIBLE), _QUALITY, closed=False)
+    found += _wrong_values("capabilities", manifest["capabilities"], CAPABILITIES, _CAPABILITY)
+    found += [
+        f"[capabilities] {name}: nobody knows this name" for name in manifest["capabilities"] if name not in known
+    ]
+    found += _wrong_values("quality", manifest["quality"], (*QUALITY, *EXEMPTIBLE), _QUALITY)
     found += [
         f"[quality] {rule}: cannot be exempt"
         for rule in QUALITY
         if str(manifest["quality"].get(rule)).startswith("exempt")
     ]
     found += [
-        f"[permissions] {key}: {'a list of texts' if key in CAPABILITIES else 'no capability'}"
+        f"[permissions] {key}: {'a list of texts' if key in known else 'no capability'}"
         for key, value in manifest["permissions"].items()
-        if key not in CAPABILITIES or not _is_texts(value)
+        if key not in known or not _is_texts(value)
     ]
     return found + _wrong_metrics(manifest["metrics"])
 
@@ -122,16 +129,15 @@ def _is_texts(value: object) -> bool:
 
 
 def _wrong_values(
-    table: str, values: Mapping[str, object], names: tuple[str, ...], shape: re.Pattern[str], *, closed: bool
+    table: str, values: Mapping[str, object], names: tuple[str, ...], shape: re.Pattern[str]
 ) -> list[str]:
     missing = [f"[{table}] {name}: missing" for name in names if name not in values]
-    strange = [f"[{table}] {name}: nobody knows this name" for name in values if closed and name not in names]
     wrong = [
         f"[{table}] {name}: {value!r} is not one of {shape.pattern.replace(chr(92) + 'S.*', '…')}"
         for name, value in values.items()
         if not isinstance(value, str) or not shape.fullmatch(value)
     ]
-    return missing + strange + wrong
+    return missing + wrong
 
 
 def _wrong_metrics(metrics: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from costguard.ports import (
     Adapter,
     Balances,
     Billing,
+    Commands,
     Connection,
     Inventory,
     Power,
@@ -42,6 +43,7 @@ _ROLES: dict[str, type] = {
     "tags": Tagging,
     "balance": Balances,
     "quota": Quotas,
+    "commands": Commands,
 }
 _KINDS = {"instances": Kind.VM, "notebooks": Kind.NOTEBOOK, "jobs": Kind.JOB, "endpoints": Kind.ENDPOINT}
 _SDKS = ("boto3", "botocore", "aliyunsdkcore", "tencentcloud", "requests", "httpx", "urllib3", "aiohttp")
@@ -90,7 +92,7 @@ class ManifestContract(Contract):
     def test_claims_and_roles_agree(self, connection: Connection, manifest: Manifest) -> None:
         """What the manifest claims the connection has, and what it has the manifest does not deny."""
         claims = {name: str(value) for name, value in manifest["capabilities"].items()}
-        claimed = {name for name in _ROLES if claims[name] == "full" or claims[name].startswith("partial")}
+        claimed = {name for name in _ROLES if claims.get(name, "").startswith(("full", "partial"))}
         missing = {name for name in claimed if not isinstance(connection, _ROLES[name])}
         # Tags may be read with the inventory alone; "partial" says so.
         missing -= {"tags"} if claims["tags"].startswith("partial") else set()
@@ -99,7 +101,7 @@ class ManifestContract(Contract):
             role.__name__
             for role in set(_ROLES.values())
             if isinstance(connection, role)
-            and all(claims[n].startswith(("impossible", "not_written")) for n, r in _ROLES.items() if r is role)
+            and all(claims.get(n, "").startswith(("impossible", "not_written")) for n, r in _ROLES.items() if r is role)
         }
         assert denied == set()
 
