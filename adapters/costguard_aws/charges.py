@@ -16,7 +16,7 @@ from costguard_aws.client import Api
 
 log = logging.getLogger("costguard_aws")
 
-PAGE_CAP = 40  # 0.40 USD: far more than a month of days × services × record types takes
+PAGES_PER_MONTH = 20  # 0.20 USD: more than a month of days × services × record types takes
 HISTORY_MONTHS = 13
 _HOME = {"aws": "us-east-1", "aws-cn": "cn-northwest-1"}
 
@@ -66,7 +66,7 @@ class BillingRole:
                 "GetCostAndUsage",
                 "ResultsByTime",
                 next_key="NextPageToken",
-                cap=PAGE_CAP,
+                cap=PAGES_PER_MONTH * (1 + (stop - first).days // 31),
                 TimePeriod={"Start": first.isoformat(), "End": stop.isoformat()},
                 Granularity="DAILY",
                 Metrics=["UnblendedCost", "AmortizedCost"],

@@ -28,9 +28,12 @@ from costguard_aws.sessions import make_session
 log = logging.getLogger("costguard_aws")
 
 ATTEMPTS = 5
+WORTHWHILE = 0.5  # seconds: an attempt with less left would only turn the last error into a timeout
 PAGE_CAP = 2_000
 Answer = Mapping[str, Any]
 T = TypeVar("T")
+
+_DEFAULTS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
 
 # At DEBUG these write signed headers and session tokens into the log.
 _TALKATIVE = ("boto3", "botocore", "urllib3")
@@ -99,7 +102,7 @@ class Api:
                 return self._once(call, params, left())
             except ProviderError as error:
                 wait = _backoff(attempt)
-                if not error.retryable or attempt == ATTEMPTS or wait >= left():
+                if not error.retryable or attempt == ATTEMPTS or wait + WORTHWHILE > left():
                     raise
                 log.debug("account %s: %s attempt %d: %s", self.account, operation, attempt, type(error).__name__)
                 attempt += 1
@@ -250,11 +253,16 @@ def _quiet() -> None:
 
 
 def _home_region(given: AwsCredentials, spec: AccountSpec, session: Session) -> str:
-    """Where account-wide questions are asked: as named, else the first configured, else the SDK's, else by the role."""
-    china = (given.role_arn or "").startswith("arn:aws-cn:")
+    """Where account-wide questions are asked: as named, else the first configured region that the SDK knows (one that
+    is mistyped must not spoil the others), else the SDK's own, else the default of the role's partition."""
+    if given.region:
+        return given.region.strip()
+    for name in (region.strip() for region in spec.regions):
+        if any(name in session.get_available_regions("ec2", partition) for partition in _DEFAULTS):
+            return name
     configured: str | None = session.get_config_variable("region")
-    named = given.region or (spec.regions[0] if spec.regions else None) or configured
-    return named or ("cn-north-1" if china else "us-east-1")
+    partition = (given.role_arn or "arn:aws").split(":")[1]
+    return configured or _DEFAULTS.get(partition, _DEFAULTS["aws"])
 
 
 def _proxies(spec: AccountSpec) -> dict[str, str] | None:

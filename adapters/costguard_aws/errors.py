@@ -152,7 +152,7 @@ def translate(error: Exception, call: Call) -> ProviderError:
         return call.failed(AuthFailed, "no usable credentials", type(error).__name__)
     if isinstance(error, (sdk.ConnectTimeoutError, sdk.ReadTimeoutError, TimeoutError)):
         return call.failed(TimedOut, _SAYS[TimedOut], type(error).__name__)
-    if isinstance(error, (sdk.HTTPClientError, sdk.IncompleteReadError, OSError)):
+    if isinstance(error, (sdk.ConnectionError, sdk.HTTPClientError, sdk.IncompleteReadError, OSError)):
         return call.failed(Unavailable, "the connection failed", type(error).__name__)
     if isinstance(error, sdk.BotoCoreError):
         return call.failed(ProviderError, "the SDK refused to make the call", type(error).__name__)

@@ -40,7 +40,8 @@ class CostExplorer:
         days = [start + timedelta(days=n) for n in range((end - start).days)]
         first = int(NextPageToken or 0)
         last = first + (0 if self.endless else DAYS_PER_PAGE)
-        more = {"NextPageToken": str(last if not self.endless else first + 1)} if last < len(days) else {}
+        more = {"NextPageToken": str(last if not self.endless else first + 1)}
+        more = more if self.endless or last < len(days) else {}
         return {
             "GroupDefinitions": list(GroupBy),
             "ResultsByTime": [self._day(day, Metrics) for day in days[first:last]],

@@ -8,7 +8,7 @@ UnsupportedOperation, of a protected box OperationNotPermitted, of a pending or 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from costguard.testing.clock import FakeClock
@@ -148,11 +148,11 @@ class Ec2:
     def DescribeSpotPriceHistory(
         self,
         region: str,
-        InstanceTypes: Sequence[str],
-        ProductDescriptions: Sequence[str],
-        StartTime: datetime,
-        EndTime: datetime,
-        MaxResults: int,
+        InstanceTypes: Sequence[str] = (),
+        ProductDescriptions: Sequence[str] = (),
+        StartTime: datetime = datetime.min.replace(tzinfo=UTC),
+        EndTime: datetime = datetime.min.replace(tzinfo=UTC),
+        MaxResults: int = 1_000,
         NextToken: str = "",
         paging: Fault | None = None,
     ) -> Mapping[str, Any]:

@@ -1,0 +1,77 @@
+"""Sessions: given keys, and a role on top whose session is refreshed before it ends."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from pydantic import SecretStr
+
+from costguard.errors import AuthFailed, PermissionDenied
+from costguard.net.clock import SystemClock
+from costguard.testing.clock import FakeClock
+from costguard_aws.client import Api
+from costguard_aws.credentials import AwsCredentials
+from costguard_aws.sessions import make_session
+from tests.fakes.aws import signature
+from tests.fakes.aws.server import KEY_ID, SECRET, AwsServer
+from tests.unit.aws.helpers import HOME, spec
+
+ROLE = "arn:aws:iam::123456789012:role/costguard"
+
+
+@pytest.fixture
+def server() -> Iterator[AwsServer]:
+    """The SDK judges the end of a session by the machine's clock, so this account's clock shows the same time."""
+    with AwsServer(FakeClock(SystemClock().now())) as server:
+        yield server
+
+
+def role(server: AwsServer, external_id: str | None = None) -> Api:
+    given = AwsCredentials(
+        access_key_id=KEY_ID, secret_access_key=SecretStr(SECRET), role_arn=ROLE, external_id=external_id
+    )
+    return Api(spec(server, credentials=given), server.clock)
+
+
+def keys(server: AwsServer) -> list[str]:
+    return [signature.scope(request)[0] for request in server.requests]
+
+
+def test_given_keys_are_used() -> None:
+    given = AwsCredentials(access_key_id="AK", secret_access_key=SecretStr("s"), session_token=SecretStr("t"))
+    found = make_session(given).get_credentials()
+    assert found is not None
+    assert (found.access_key, found.secret_key, found.token) == ("AK", "s", "t")
+
+
+def test_a_role_is_assumed_once_with_the_external_id(server: AwsServer) -> None:
+    server.external_id = "ext-1"
+    api = role(server, "ext-1")
+    for _ in range(3):
+        api.read("ec2", HOME, "DescribeRegions")
+    assert server.operations() == ["AssumeRole", *["DescribeRegions"] * 3]
+    assert keys(server) == [KEY_ID, *["ASIAEXAMPLE00001"] * 3]
+    assert server.calls[0].params["ExternalId"] == "ext-1"
+
+
+def test_a_short_session_is_refreshed_before_each_call(server: AwsServer) -> None:
+    """E10: two minutes are less than the SDK's margin, so no call ever goes out with a session about to end."""
+    server.session_length = timedelta(minutes=2)
+    api = role(server)
+    for _ in range(3):
+        api.read("ec2", HOME, "DescribeRegions")
+    used = [key for key in keys(server) if key != KEY_ID]
+    assert len(set(used)) == 3
+
+
+def test_a_wrong_external_id_is_a_missing_permission(server: AwsServer) -> None:
+    server.external_id = "ext-1"
+    with pytest.raises(PermissionDenied) as caught:
+        role(server, "ext-2").read("ec2", HOME, "DescribeRegions")
+    assert caught.value.missing == "sts:AssumeRole"
+
+
+def test_a_session_that_is_over_before_it_begins_is_a_clock(server: AwsServer) -> None:
+    server.session_length = timedelta(minutes=-5)
+    with pytest.raises(AuthFailed, match="clock"):
+        role(server).read("ec2", HOME, "DescribeRegions")

@@ -1,0 +1,90 @@
+"""Volumes, snapshots, addresses and gateways into resources."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from costguard.domain.resource import Ends, Kind, Resource, ResourceRef, State
+from costguard.testing.clock import NOON
+from costguard_aws.storage import read_address, read_gateway, read_snapshot, read_volume
+from tests.unit.aws.helpers import ref
+
+Read = Callable[[Mapping[str, Any], ResourceRef, datetime], Resource]
+ITEMS: list[tuple[Read, Kind, dict[str, Any]]] = [
+    (
+        read_volume, Kind.DISK,
+        {
+            "State": "in-use", "VolumeType": "gp3", "Size": 500, "CreateTime": NOON, "AvailabilityZone": "us-east-1a",
+            "Iops": 3000, "Throughput": 125, "SnapshotId": "snap-1", "Attachments": [{"InstanceId": "i-1"}],
+            "Tags": [{"Key": "Name", "Value": "data"}, {"Key": "aws:createdBy", "Value": "IAMUser:x"}],
+            "Operator": {"Managed": True, "Principal": "eks"},
+        },
+    ),
+    (
+        read_snapshot, Kind.SNAPSHOT,
+        {
+            "State": "completed", "VolumeSize": 100, "VolumeId": "vol-1", "StartTime": NOON, "StorageTier": "archive",
+            "Description": "before upgrade", "FullSnapshotSizeInBytes": 10**9, "Tags": [],
+        },
+    ),
+    (
+        read_address, Kind.ADDRESS,
+        {"PublicIp": "203.0.113.7", "InstanceId": "i-1", "AssociationId": "eipassoc-1", "Tags": None},
+    ),
+    (
+        read_gateway, Kind.GATEWAY,
+        {"State": "available", "CreateTime": NOON, "VpcId": "vpc-1", "SubnetId": "s-1", "ConnectivityType": "public"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("read", "kind", "item"), ITEMS)
+def test_any_field_may_be_missing(read: Read, kind: Kind, item: dict[str, Any]) -> None:
+    """G09: one field at a time, absent and null."""
+    assert read(item, ref("x", kind), NOON).state is State.RUNNING
+    for field in item:
+        for less in ({**item, field: None}, {key: value for key, value in item.items() if key != field}):
+            found = read(less, ref("x", kind), NOON)
+            assert found.stop_effect is not None
+            assert found.stop_effect.compute_billing_ends is Ends.NO
+            if field == "State":
+                assert found.state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [
+        ("creating", State.PENDING),
+        ("available", State.RUNNING),
+        ("in-use", State.RUNNING),
+        ("deleting", State.DELETING),
+        ("deleted", State.GONE),
+        ("error", State.UNKNOWN),
+    ],
+)
+def test_states_of_volumes(word: str, state: State) -> None:
+    found = read_volume({"State": word}, ref("vol-1", Kind.DISK), NOON)
+    assert (found.state, found.raw_state) == (state, word)
+
+
+@pytest.mark.parametrize(
+    ("item", "hangs_on"),
+    [
+        ({}, None),
+        ({"InstanceId": "i-1", "NetworkInterfaceId": "eni-1", "AssociationId": "a-1"}, "i-1"),
+        ({"NetworkInterfaceId": "eni-1", "AssociationId": "a-1"}, "eni-1"),
+        ({"InstanceId": ""}, None),
+    ],
+)
+def test_an_address_hangs_on_something_or_is_idle(item: dict[str, str], hangs_on: str | None) -> None:
+    """B04."""
+    assert read_address(item, ref("eipalloc-1", Kind.ADDRESS), NOON).depends_on == hangs_on
+
+
+def test_facts_of_a_volume() -> None:
+    found = read_volume(ITEMS[0][2], ref("vol-1", Kind.DISK), NOON)
+    assert (found.name, found.creator, found.protected) == ("data", "IAMUser:x", "managed by eks")
+    assert (found.created_at, found.depends_on, found.size_gib) == (NOON, "i-1", 500)
+    assert found.attributes["iops"] == "3000"
