@@ -121,7 +121,9 @@ def _account(manifest: Manifest) -> str:
     if named := _credentials(manifest):
         lines.append("    credentials:")
         lines += [f'      {key}: "${{env:{variable}}}"' for key, variable in named.items()]
-    if manifest.id != "simulated":
+    if manifest.id == "simulated":
+        lines.append("    options: {scenario: startup, cloud: alibaba}")
+    else:
         lines.append('    #~ account_id: "123456789"')
         lines.append("    #~ regions: [one, two]")
     return "\n".join(lines)

@@ -126,6 +126,14 @@ class Account(Strict):
     options: dict[str, Any] = Field({})
     """Further settings of the adapter itself, like the simulated fleet's scenario."""
 
+    @field_validator("regions")
+    @classmethod
+    def _bare(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        for value in values:
+            if not value or any(c.isspace() for c in value):
+                raise ValueError(f"{value!r} is not a region: no spaces, like cn-beijing")
+        return values
+
     @field_validator("endpoint")
     @classmethod
     def _address(cls, value: str | None) -> str | None:

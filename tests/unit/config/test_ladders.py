@@ -1,0 +1,71 @@
+"""What makes a ladder sensible, beyond the bad files."""
+
+from pathlib import Path
+
+import pytest
+
+from costguard.config import ladders, yaml
+from costguard.errors import ConfigError
+from costguard.rules.registry import parse_policy
+
+
+def told(policy: str) -> tuple[list[str], list[str]]:
+    errors: list[ConfigError] = []
+    warnings: list[ConfigError] = []
+    (document,) = yaml.parse(policy, {}, errors, file="f", folder=Path())
+    ladders.check(parse_policy(document.data), document, (), errors, warnings)
+    return [error.message for error in errors], [warning.message for warning in warnings]
+
+
+def idle(respond: str, match: str = "all") -> str:
+    return f"{{name: p, rule: idle, match: {match}, respond: {respond}}}"
+
+
+@pytest.mark.parametrize(
+    "respond",
+    [
+        "[{do: warn}, {after: 10m, do: stop}]",
+        "[{do: stop, unwarned: true}]",
+        "[{do: notify}, {after: 5m, do: warn}, {after: 15m, do: stop}]",
+        "[{do: warn}, {after: 1m, do: tag, key: a, value: b}, {after: 1h, do: stop}]",
+        "[{do: notify}, {do: notify}]",
+    ],
+)
+def test_sensible_ladders_pass(respond: str) -> None:
+    assert told(idle(respond)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("respond", "message"),
+    [
+        ("[{do: warn}, {after: 9m59s, do: stop}]", "9m59s after the warning"),
+        ("[{do: warn}, {do: stop}]", "0s after the warning"),
+        ("[{do: stop}]", "nobody is warned before this stop"),
+        ("[{after: 1h, do: warn}, {after: 1h5m, do: stop}]", "5m after the warning"),
+        ("[{do: warn}, {after: 1h, do: stop}, {after: 30m, do: notify}]", "rungs ascend: 30m comes after 1h"),
+        ("[{do: stop, unwarned: true}, {do: warn}]", None),
+    ],
+)
+def test_a_stop_is_warned_of_in_time(respond: str, message: str | None) -> None:
+    errors, _ = told(idle(respond))
+    assert errors == [] if message is None else any(message in error for error in errors)
+
+
+def test_a_long_hook_on_spot_is_warned_of() -> None:
+    """C31: a hook of ten minutes where the provider gives two."""
+    hook = "[{do: warn}, {after: 30m, do: stop, hook: {on: instance, run: ./save, timeout: 10m}}]"
+    _, warnings = told(idle(hook, "{charge: spot}"))
+    assert ["a longer hook may be cut off" in warning for warning in warnings] == [True]
+    assert told(idle(hook.replace("10m", "2m"), "{charge: spot}")) == ([], [])
+    assert told(idle(hook, "{charge: on_demand}")) == ([], [])
+
+
+def test_a_warning_that_nothing_follows_is_told() -> None:
+    _, warnings = told(idle("[{do: warn}]"))
+    assert warnings == ["warn announces an action, and none follows"]
+
+
+def test_only_what_can_stop_needs_a_match() -> None:
+    assert told("{name: p, rule: idle, respond: [{do: notify}]}") == ([], [])
+    errors, _ = told("{name: p, rule: idle, respond: [{do: warn}, {after: 1h, do: stop}]}")
+    assert errors == ["a policy that can stop or release needs match"]

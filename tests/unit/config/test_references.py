@@ -1,0 +1,49 @@
+"""What does not go together in costguard.yaml, beyond the bad files."""
+
+from pathlib import Path
+
+import pytest
+
+from costguard.config.load import load
+from costguard.config.references import is_loopback
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True), ("127.5.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False),
+        ("::", False), ("10.0.0.5", False), ("costguard.internal", False), ("", False),
+    ],
+)  # fmt: skip
+def test_loopback(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+def warnings(tmp_path: Path, text: str) -> list[str]:
+    (tmp_path / "policies").mkdir(exist_ok=True)
+    (tmp_path / "policies" / "p.yaml").write_text("policies: []\n")
+    (tmp_path / "costguard.yaml").write_text(text)
+    return [str(w).removeprefix(f"{tmp_path}/") for w in load(tmp_path / "costguard.yaml", {}).warnings]
+
+
+def test_what_this_version_does_not_use_is_said(tmp_path: Path) -> None:
+    told = warnings(tmp_path, "version: 1\nreminders: [{at: '18:30', days: workdays, to: owner}]\n")
+    assert told == ["costguard.yaml:2:1: reminders: checked, but not used by this version yet"]
+
+
+def test_one_account_configured_twice_is_said(tmp_path: Path) -> None:
+    """K01: the same account under two names counts everything twice."""
+    told = warnings(
+        tmp_path,
+        "version: 1\nexchange_rates: {USD: '7'}\naccounts:\n"
+        "  - {name: a, provider: aws, account_id: '1'}\n  - {name: b, provider: aws, account_id: '1'}\n",
+    )
+    assert told == [
+        "costguard.yaml:5:42: accounts[1].account_id: the same account as 'a': its resources are counted twice unless "
+        "the regions differ"
+    ]
+
+
+def test_a_page_for_others_is_fine_with_a_token(tmp_path: Path) -> None:
+    text = "version: 1\nweb: {listen: '[::]:8787', tokens: [{name: ci, token: 0123456789abcdef0}]}\n"
+    assert warnings(tmp_path, text) == []
