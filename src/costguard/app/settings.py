@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from costguard.config.channels import ChannelBase, DingtalkChannel, SlackChannel
 from costguard.config.load import Config
-from costguard.engine.currency import Rates
 from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
 from costguard.errors import ConfigError
@@ -12,6 +11,7 @@ from costguard.notify.dingtalk.config import DingTalkConfig
 from costguard.notify.route import Person, Place, Routing
 from costguard.notify.settings import ChannelConfig, DeliverySettings
 from costguard.notify.slack.config import SlackConfig
+from costguard.rules.currency import Rates
 from costguard.web.auth import Token
 from costguard.web.overview import PageSettings
 

@@ -18,10 +18,10 @@ from costguard.domain.money import Money
 from costguard.domain.resource import Kind, Resource, ResourceRef, State
 from costguard.domain.snapshot import Snapshot
 from costguard.engine.activity import Activity, activity_of
-from costguard.engine.currency import Rates
-from costguard.engine.meter import billed_per_hour
 from costguard.engine.ownership import with_owner
 from costguard.engine.settings import Owner
+from costguard.rules.burn import billed_per_hour
+from costguard.rules.currency import Rates
 from costguard.store import actions, inventory, kv, levers
 
 _ACTIVITY = "fleet/activity"

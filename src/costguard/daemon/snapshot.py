@@ -18,9 +18,10 @@ from costguard.domain.budget import Interval, Spend
 from costguard.domain.price import Price
 from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
 from costguard.domain.snapshot import AccountFacts, Snapshot
+from costguard.domain.time import local_midnight
 from costguard.domain.usage import Metric, UsageWindow, WindowSpec
 from costguard.engine.evaluate import windows_needed
-from costguard.engine.meter import local_midnight, spend
+from costguard.engine.meter import spend
 from costguard.engine.ownership import with_owners
 from costguard.engine.settings import Owner
 from costguard.store import charges, cycles, inventory, levers, power, prices, sources, states, usage

@@ -126,6 +126,16 @@ def _at(day: date, wall: clock_time, zone: ZoneInfo) -> datetime:
     return at
 
 
+def local_midnight(day: date, zone: ZoneInfo) -> datetime:
+    """The start of a local date, in UTC."""
+    return _at(day, clock_time(), zone)
+
+
+def midnight_after(at: datetime, zone: ZoneInfo) -> datetime:
+    """The first local midnight of ``zone`` strictly after ``at``, in UTC."""
+    return local_midnight(at.astimezone(zone).date() + timedelta(days=1), zone)
+
+
 def next_opening(ranges: tuple[TimeRange, ...], now: datetime, calendar: Calendar) -> datetime | None:
     """When one of ``ranges`` is next open: ``now`` if open, else its next start within 30 days."""
     if any(r.covers(now, calendar) for r in ranges):

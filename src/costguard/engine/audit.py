@@ -18,8 +18,10 @@ from costguard.domain.money import Money
 from costguard.domain.resource import Resource, ResourceRef, State
 from costguard.domain.saving import Saving
 from costguard.domain.snapshot import SourceState, SourceStatus
-from costguard.engine.currency import Rates
-from costguard.engine.meter import billed_per_hour, local_midnight, spend, unpriced
+from costguard.domain.time import local_midnight
+from costguard.engine.meter import spend, unpriced
+from costguard.rules.burn import billed_per_hour
+from costguard.rules.currency import Rates
 
 UNALLOCATED = "unallocated"
 

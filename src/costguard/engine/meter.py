@@ -5,15 +5,12 @@ same money (each piece is rounded at the nano, so a cut can move one nano at mos
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime, timedelta
-from datetime import time as clock_time
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from costguard.domain.budget import Interval, Spend
-from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Ends, Kind, Resource, State
+from costguard.domain.resource import Kind, State
 
-_ALWAYS_BILLED = frozenset({ChargeType.PREPAID, ChargeType.RESERVED, ChargeType.OWNED})
 _SERVICE = {
     Kind.VM: "compute",
     Kind.NOTEBOOK: "compute",
@@ -26,28 +23,6 @@ _SERVICE = {
     Kind.GATEWAY: "network",
     Kind.RESERVATION: "compute",
 }
-
-
-def billed_per_hour(resource: Resource) -> Money | None:
-    """What the resource costs per hour as it is now; None when that is not known.
-
-    A stopped box costs nothing only where its own ``stop_effect`` says that compute billing ends.
-    """
-    if resource.price is None:
-        return None
-    nothing = Money.zero(resource.price.currency)
-    match resource.state:
-        case State.GONE | State.DELETING:
-            return nothing
-        case State.STOPPED:
-            if resource.charge_type in _ALWAYS_BILLED:
-                return resource.price
-            ends = resource.stop_effect.compute_billing_ends if resource.stop_effect else Ends.UNKNOWN
-            if ends is Ends.YES:
-                return nothing
-            return resource.price if ends is Ends.NO else None
-        case _:
-            return resource.price
 
 
 def spend(
@@ -97,13 +72,3 @@ def _days(low: datetime, high: datetime, zone: ZoneInfo) -> Iterator[tuple[datet
         midnight = midnight_after(low, zone)
         yield low, min(midnight, high)
         low = midnight
-
-
-def midnight_after(at: datetime, zone: ZoneInfo) -> datetime:
-    """The first local midnight of ``zone`` strictly after ``at``, in UTC."""
-    return local_midnight(at.astimezone(zone).date() + timedelta(days=1), zone)
-
-
-def local_midnight(day: date, zone: ZoneInfo) -> datetime:
-    """The start of a local date, in UTC."""
-    return datetime.combine(day, clock_time(), tzinfo=zone).astimezone(UTC)

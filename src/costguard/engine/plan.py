@@ -16,7 +16,6 @@ from costguard.domain.ledger import LedgerEntry
 from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import Snapshot
 from costguard.engine.close import Closing, TimerChange
-from costguard.engine.currency import Rates
 from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.events import Event, EventKind
@@ -28,6 +27,7 @@ from costguard.engine.notices import NoticeRequest
 from costguard.engine.protection import keep_ended
 from costguard.engine.settings import EngineSettings
 from costguard.engine.walk import NewId, Walk
+from costguard.rules.currency import Rates
 
 _SEVERITY = {Response.STOP: 0, Response.RELEASE: 1}
 

@@ -21,11 +21,11 @@ from costguard.domain.money import Money
 from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
-from costguard.engine.currency import Rates
 from costguard.engine.settings import Owner
 from costguard.notify.doc import Doc
 from costguard.notify.facts import notify_facts
 from costguard.notify.words import words
+from costguard.rules.currency import Rates
 from costguard.store import findings, ledger, levers, savings, sources, usage
 from costguard.web.words import WORDS, Language, word
 

@@ -8,7 +8,7 @@ from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Ends, Kind, Resource, ResourceRef, State, StopEffect
 from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.engine.audit import AuditFacts, assumed_intervals, audit, default_month, month_bounds
-from costguard.engine.currency import Rates
+from costguard.rules.currency import Rates
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 11, 4, tzinfo=UTC)

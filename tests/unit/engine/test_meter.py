@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from costguard.domain.budget import Interval
 from costguard.domain.money import Money, total
 from costguard.domain.resource import ChargeType, Ends, Kind, Resource, ResourceRef, State, StopEffect
-from costguard.engine.meter import billed_per_hour, local_midnight, midnight_after, spend, unpriced
+from costguard.domain.time import local_midnight, midnight_after
+from costguard.engine.meter import spend, unpriced
+from costguard.rules.burn import billed_per_hour
 
 REF = ResourceRef("aliyun", "prod", "cn-beijing", Kind.VM, "i-1")
 ZONES = [ZoneInfo(z) for z in ("Asia/Shanghai", "America/New_York", "Europe/London", "Pacific/Kiritimati")]

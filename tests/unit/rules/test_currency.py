@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from costguard.domain.money import Money
-from costguard.engine.currency import Rates
+from costguard.rules.currency import Rates
 
 JAN, JUL = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC)
 RATES = Rates("CNY", {"USD": [(JUL, "7.00"), (JAN, "7.20")]})
