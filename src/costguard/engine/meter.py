@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.budget import Interval, Spend
 from costguard.domain.resource import Kind, State
+from costguard.domain.time import midnight_after
 
 _SERVICE = {
     Kind.VM: "compute",
