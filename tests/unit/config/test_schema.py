@@ -1,7 +1,13 @@
 """JSON Schemas for editors."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+from jsonschema import Draft202012Validator
+
+from costguard import assets
+from costguard.config import yaml
 from costguard.config.schema import field_docs, policies_schema, settings_schema
 from costguard.config.settings import Account, Settings
 from costguard.rules.registry import RULES
@@ -37,3 +43,23 @@ def test_paragraphs_are_read_from_the_source() -> None:
     docs = field_docs(Account)
     assert docs["allow_release"].startswith("Without it nothing of this account is ever destroyed")
     assert "\n" not in docs["account_id"]
+
+
+SHIPPED = [path for path in sorted(assets.policies().rglob("*.yaml")) if path.parent.name != "tests"]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_shipped_policies_fit_the_schema(path: Path) -> None:
+    document = yaml.read(path, {}, [])
+    assert document is not None
+    found = [error.message for error in Draft202012Validator(policies_schema()).iter_errors(document.data)]
+    assert found == []
+
+
+def test_schemas_are_valid_and_refuse_what_loading_refuses() -> None:
+    for schema in (policies_schema(), settings_schema()):
+        Draft202012Validator.check_schema(schema)
+    settings = Draft202012Validator(settings_schema())
+    assert settings.is_valid({"version": 1, "limits": {"share": "25%"}, "notify": {"default": "ops"}})
+    assert not settings.is_valid({"version": 1, "limits": {"share": 25}})
+    assert not settings.is_valid({"version": 1, "zone": "Asia/Shanghai"})
