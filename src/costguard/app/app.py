@@ -26,6 +26,7 @@ from costguard.daemon.lead import Leadership
 from costguard.daemon.look import Looker
 from costguard.daemon.poll import Intervals, Poller
 from costguard.daemon.snapshot import SnapshotBuilder
+from costguard.domain.notice import NoticeState
 from costguard.domain.resource import ResourceRef
 from costguard.domain.time import TimeRange
 from costguard.engine.evaluate import Prepared, prepare
@@ -39,9 +40,12 @@ from costguard.notify.pipeline import Attempt, ChannelWorker, Delivery, drain, l
 from costguard.plugins import registry
 from costguard.ports import AccountSpec, Clock, Commands, Connection
 from costguard.store import accounts as account_store
+from costguard.store import outbox
 from costguard.store.database import Database
 
 _log = logging.getLogger(__name__)
+
+_UNSENT = (NoticeState.PENDING, NoticeState.SENDING)
 
 Connect = Callable[[str, AccountSpec, Clock], Connection]
 
@@ -171,7 +175,9 @@ class App:
 
     def deliver(self) -> int:
         """Sends what is due, one message per channel; returns how many were accepted."""
-        return sum(worker.run_once().sent for worker in self.workers)
+        with self.database.read() as conn:
+            waiting = {channel for channel, state in outbox.depth(conn) if state in _UNSENT}
+        return sum(worker.run_once().sent for worker in self.workers if worker.channel.name in waiting)
 
     def drain(self, limit: timedelta) -> int:
         """Sends until nothing is due within ``limit``; returns how many were accepted."""
@@ -219,7 +225,7 @@ def _workers(config: Config, database: Database, clock: Clock) -> tuple[ChannelW
         quiet=_quiet(config),
         timezone=config.settings.timezone.key,
     )
-    outbox = StoreOutbox(database)
+    rows = StoreOutbox(database)
     worker = f"{socket.gethostname()}:{getpid()}:{new_id()}"
 
     def no_call_in_a_transaction() -> None:
@@ -237,7 +243,7 @@ def _workers(config: Config, database: Database, clock: Clock) -> tuple[ChannelW
         except ConfigError as error:
             _log.warning("%s", error)
             continue
-        workers.append(ChannelWorker(built, outbox, lambda: delivery, clock, worker, observe=observe))
+        workers.append(ChannelWorker(built, rows, lambda: delivery, clock, worker, observe=observe))
     return tuple(workers)
 
 

@@ -202,7 +202,9 @@ def cycle(
         "mode": mode,
         "started_at": instant(started_at),
         "finished_at": instant(finished_at),
-        "partial": any(line["state"] not in ("ok", "skipped") for line in lines),
+        "partial": any(
+            line["state"] not in ("ok", "skipped") or (line["state"] == "ok" and line["error"]) for line in lines
+        ),
         "sources": lines,
         "findings": [finding_json(f) for f in findings],
         "decisions": [decision_json(d) for d in decisions],

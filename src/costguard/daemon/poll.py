@@ -101,7 +101,7 @@ class Poller:
         if not isinstance(connection, Inventory):
             return True
         fine = True
-        with self.database.write() as conn:
+        with self.database.write(durable=False) as conn:
             kv.put(conn, f"tried/{account.name}/{region}", {"at": self.clock.now().isoformat()}, self.clock.now())
         for kind in sorted(connection.kinds()):
             source = INVENTORY if kind is Kind.VM else f"{INVENTORY}.{kind.value}"
@@ -222,6 +222,8 @@ class Poller:
             known = int(doubt["known"])
         shrunk = known >= _DOUBT_FROM and count * 2 < known
         rounds = int(doubt["rounds"]) + 1 if doubt else 1
+        if doubt is None and not shrunk:
+            return False
         with self.database.write() as conn:
             if shrunk and rounds < _DOUBT_ROUNDS:
                 kv.put(conn, key, {"known": known, "rounds": rounds}, now)
@@ -249,7 +251,7 @@ class Poller:
                 worst = failures[0]
                 if len(failures) >= len(boxes):
                     raise worst
-                raise _Partly(f"{len(failures)} of {len(boxes)} resources could not be read: {worst}")
+                raise _Partly(f"{len(failures)} of {len(boxes)} resources could not be read: {worst}", count)
             return count
 
         return look
@@ -264,8 +266,11 @@ class Poller:
             error, state = caught, SourceState.SKIPPED
         except (PermissionDenied, AuthFailed) as caught:
             error, state = caught, SourceState.DENIED
-        except (ProviderError, _Partly) as caught:
+        except ProviderError as caught:
             error, state = caught, SourceState.FAILED
+        except _Partly as caught:
+            # The others were read: their verdicts stand, and only the unread are unknown.
+            error, state, count = caught, SourceState.OK, caught.count
         else:
             state = SourceState.OK
         now = self.clock.now()
@@ -273,13 +278,14 @@ class Poller:
         if source == INVENTORY and count == 0:
             # Nobody is there: looked at hourly, and not stale in between.
             interval = max(interval, _EMPTY)
-        with self.database.write() as conn:
-            if error is None:
-                before = sources.record_success(conn, *place, count=count, interval=interval, now=now)
+        with self.database.write(durable=False) as conn:
+            if state is SourceState.OK:
+                note = str(error) if error else None
+                before = sources.record_success(conn, *place, count=count, interval=interval, now=now, note=note)
             else:
                 before = sources.record_failure(conn, *place, state=state, error=str(error), interval=interval, now=now)
-        fine = state in (SourceState.OK, SourceState.SKIPPED)
-        if before is None or before.state is not state:
+        fine = state is SourceState.SKIPPED or (state is SourceState.OK and error is None)
+        if before is None or before.state is not state or (before.error is None) is not (error is None):
             text = "" if error is None else f": {error}"
             _log.log(
                 logging.INFO if fine else logging.WARNING,
@@ -303,7 +309,11 @@ def end_savings(conn: Connection, delta: ListingDelta) -> None:
 
 
 class _Partly(CostguardError):
-    """Some resources of a batch could not be read; the others were."""
+    """Some resources of a batch could not be read; the others were (``count`` samples)."""
+
+    def __init__(self, message: str, count: int) -> None:
+        self.count = count
+        super().__init__(message)
 
 
 _MEASURED = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})

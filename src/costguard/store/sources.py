@@ -14,14 +14,25 @@ _KEYS = ["account", "region", "source"]
 
 
 def record_success(
-    conn: Connection, account: str, region: str, source: str, *, count: int, interval: timedelta, now: datetime
+    conn: Connection,
+    account: str,
+    region: str,
+    source: str,
+    *,
+    count: int,
+    interval: timedelta,
+    now: datetime,
+    note: str | None = None,
 ) -> SourceStatus | None:
-    """Records an answer with ``count`` items. Returns the status before it, so that a recovery can be told once."""
+    """Records an answer with ``count`` items; ``note`` says what part of it is missing, if any.
+
+    Returns the status before it, so that a recovery can be told once.
+    """
     before = get(conn, account, region, source)
     answered_before = before is not None and before.fetched_at is not None
     status = SourceStatus(
         account, region, source, SourceState.OK, now, interval, count,
-        before.count if before is not None and answered_before else None, None,
+        before.count if before is not None and answered_before else None, note,
     )  # fmt: skip
     _put(conn, status, before, now)
     return before

@@ -17,8 +17,10 @@ from starlette.routing import BaseRoute, Route
 from costguard.daemon import documents, fleet, levers
 from costguard.daemon.documents import Document
 from costguard.daemon.levers import Person
+from costguard.domain.action import Action
 from costguard.domain.codec import encode, instant, subject_json
 from costguard.domain.finding import Subject
+from costguard.domain.resource import Resource
 from costguard.domain.time import parse_duration, utc
 from costguard.errors import UsageError
 from costguard.store import actions, cycles, findings, ledger, sources
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from costguard.web.site import Site
 
 _LIMIT = 500
+_LEVER = "costguard.lever/1"
 _MAX_BODY = 64 * 1024
 
 
@@ -79,137 +82,175 @@ def until_of(body: Body, now: datetime, longest: timedelta) -> tuple[datetime, b
     return (until if until is not None else now + (span or timedelta())), False
 
 
-def routes(site: "Site") -> list[BaseRoute]:
-    def read(build: Callable[[Request], Mapping[str, object]]) -> Callable[[Request], object]:
-        async def endpoint(request: Request) -> Response:
-            authorise(request, site.tokens, "read")
-            return JSONResponse(await run_in_threadpool(build, request))
+class Service:
+    """The tables and levers behind the API, and behind the commands that work on the database directly."""
 
-        return endpoint
+    def __init__(self, site: "Site") -> None:
+        self._site = site
+        self.tables: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, object]]] = {
+            "fleet": self._fleet,
+            "findings": self._findings,
+            "actions": self._actions,
+            "ledger": self._ledger,
+            "sources": self._sources,
+            "cycle": self._cycle,
+            "explain": self._explain,
+            "openapi.json": lambda _: openapi(site.version),
+        }
+        self._levers: Mapping[str, Callable[[Body, Person, datetime], Document]] = {
+            "keep": self._keep,
+            "unkeep": self._unkeep,
+            "claim": self._claim,
+            "approve": self._approve,
+            "cancel": self._cancel,
+            "dispute": self._dispute,
+            "undo": self._undo,
+            "pause": self._pause,
+            "resume": self._resume,
+            "heartbeat": self._heartbeat,
+        }
 
-    def lever(name: str, pull: Callable[[Body, Person, datetime], Document]) -> Callable[[Request], object]:
-        known = LEVERS[name]
+    def table(self, name: str, query: Mapping[str, str] | None = None) -> Mapping[str, object]:
+        """One table as its document. Raises UsageError for a query that means nothing."""
+        return self.tables[name](query or {})
 
-        async def endpoint(request: Request) -> Response:
-            person = authorise(request, site.tokens, known.scope)
-            body = Body(_object(await request.body()))
-            if unknown := sorted(body.values.keys() - known.properties.keys()):
-                raise UsageError(f"unknown key {unknown[0]!r}; known are {', '.join(known.properties)}")
-            return JSONResponse(await run_in_threadpool(pull, body, person, site.clock.now()))
+    def pull(self, name: str, values: Mapping[str, Any], person: Person) -> Document:
+        """Pulls a lever; the answer says what it matched. Raises UsageError for an unknown or missing key."""
+        known = LEVERS[name].properties
+        if unknown := sorted(values.keys() - known.keys()):
+            raise UsageError(f"unknown key {unknown[0]!r}; known are {', '.join(known) or 'none'}")
+        return self._levers[name](Body(values), person, self._site.clock.now())
 
-        return endpoint
+    def _fleet(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        with self._site.database.read() as conn:
+            return documents.fleet(fleet.fleet(conn, self._site.clock.now(), self._site.page().owners))
 
-    def get_fleet(request: Request) -> Mapping[str, object]:
-        with site.database.read() as conn:
-            return documents.fleet(fleet.fleet(conn, site.clock.now(), site.page().owners))
-
-    def get_findings(request: Request) -> Mapping[str, object]:
-        with site.database.read() as conn:
+    def _findings(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        with self._site.database.read() as conn:
             found = findings.open_findings(conn)
         return documents.listing("findings", "findings", (documents.finding_json(f.finding) for f in found))
 
-    def get_actions(request: Request) -> Mapping[str, object]:
-        with site.database.read() as conn:
+    def _actions(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        with self._site.database.read() as conn:
             found = actions.list_actions(conn, limit=_LIMIT)
         return documents.listing("actions", "actions", (documents.action_json(a) for a in found))
 
-    def get_ledger(request: Request) -> Mapping[str, object]:
-        with site.database.read() as conn:
+    def _ledger(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        with self._site.database.read() as conn:
             found = ledger.list_entries(conn, limit=_LIMIT)
         return documents.listing("ledger", "entries", (documents.ledger_json(e) for e in found))
 
-    def get_sources(request: Request) -> Mapping[str, object]:
-        with site.database.read() as conn:
-            return documents.sources(sources.sources(conn), site.clock.now())
+    def _sources(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        with self._site.database.read() as conn:
+            return documents.sources(sources.sources(conn), self._site.clock.now())
 
-    def get_cycle(request: Request) -> Mapping[str, object]:
-        with site.database.read() as conn:
+    def _cycle(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        with self._site.database.read() as conn:
             latest = cycles.latest(conn)
         if latest is None:
             raise UsageError("no cycle has finished yet")
         return latest.document
 
-    def get_explain(request: Request) -> Mapping[str, object]:
-        if site.explain is None:
+    def _explain(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        if self._site.explain is None:
             raise UsageError("explain needs the daemon")
-        at = Body(dict(request.query_params)).instant("at")
-        return site.explain(request.query_params.get("resource", ""), at)
+        return self._site.explain(Body(query).text("resource"), Body(query).instant("at"))
 
-    def keep(body: Body, person: Person, now: datetime) -> Document:
-        until, idle = until_of(body, now, site.keep_max)
-        with site.database.write() as conn:
+    def _keep(self, body: Body, person: Person, now: datetime) -> Document:
+        longest = self._site.keep_max
+        until, idle = until_of(body, now, longest)
+        with self._site.database.write() as conn:
             promise = levers.keep(
-                conn, body.text("resource"), person=person, now=now, reason=body.text("reason"), until=until,
-                longest=site.keep_max, until_idle=idle,
-            )  # fmt: skip
-        return {"schema": "costguard.lever/1", "ref": str(promise.ref), "keep": documents.keep_json(promise)}
+                conn,
+                body.text("resource"),
+                person=person,
+                now=now,
+                reason=body.text("reason"),
+                until=until,
+                longest=longest,
+                until_idle=idle,
+            )
+            resource = levers.find(conn, str(promise.ref))
+        return {**_matched(resource), "keep": documents.keep_json(promise)}
 
-    def unkeep(body: Body, person: Person, now: datetime) -> Document:
-        with site.database.write() as conn:
+    def _unkeep(self, body: Body, person: Person, now: datetime) -> Document:
+        with self._site.database.write() as conn:
             return _matched(levers.unkeep(conn, body.text("resource"), person=person, now=now))
 
-    def claim(body: Body, person: Person, now: datetime) -> Document:
+    def _claim(self, body: Body, person: Person, now: datetime) -> Document:
         owner = body.text("owner", person.name)
-        with site.database.write() as conn:
+        with self._site.database.write() as conn:
             resource = levers.claim(conn, body.text("resource"), owner=owner, person=person, now=now)
         return {**_matched(resource), "owner": owner}
 
-    def beat(body: Body, person: Person, now: datetime) -> Document:
+    def _heartbeat(self, body: Body, person: Person, now: datetime) -> Document:
         span = body.span("for")
         if span is None:
             raise UsageError("for is needed, like 30m")
-        with site.database.write() as conn:
+        with self._site.database.write() as conn:
             until = levers.heartbeat(conn, body.text("resource"), span=span, person=person, now=now)
-        return {"schema": "costguard.lever/1", "until": instant(until)}
+            resource = levers.find(conn, body.text("resource"))
+        return {**_matched(resource), "until": instant(until)}
 
-    def act(name: str) -> Callable[[Body, Person, datetime], Document]:
-        pulls = {"cancel": levers.cancel, "approve": levers.approve}
+    def _cancel(self, body: Body, person: Person, now: datetime) -> Document:
+        with self._site.database.write() as conn:
+            return _moved(levers.cancel(conn, body.text("action"), person=person, now=now))
 
-        def pull(body: Body, person: Person, now: datetime) -> Document:
-            with site.database.write() as conn:
-                action = pulls[name](conn, body.text("action"), person=person, now=now)
-            return {"schema": "costguard.lever/1", "action": documents.action_json(action)}
+    def _approve(self, body: Body, person: Person, now: datetime) -> Document:
+        with self._site.database.write() as conn:
+            return _moved(levers.approve(conn, body.text("action"), person=person, now=now))
 
-        return pull
+    def _dispute(self, body: Body, person: Person, now: datetime) -> Document:
+        with self._site.database.write() as conn:
+            reason = body.text("reason")
+            return _moved(levers.dispute(conn, body.text("action"), reason=reason, person=person, now=now))
 
-    def dispute(body: Body, person: Person, now: datetime) -> Document:
-        with site.database.write() as conn:
-            action = levers.dispute(conn, body.text("action"), reason=body.text("reason"), person=person, now=now)
-        return {"schema": "costguard.lever/1", "action": documents.action_json(action)}
+    def _undo(self, body: Body, person: Person, now: datetime) -> Document:
+        return _moved(self._site.undo(body.text("action"), person.name))
 
-    def undo(body: Body, person: Person, now: datetime) -> Document:
-        action = site.undo(body.text("action"), person.name)
-        return {"schema": "costguard.lever/1", "action": documents.action_json(action)}
-
-    def pause(body: Body, person: Person, now: datetime) -> Document:
+    def _pause(self, body: Body, person: Person, now: datetime) -> Document:
         span = body.span("for")
         until = None if span is None else now + span
-        with site.database.write() as conn:
+        with self._site.database.write() as conn:
             levers.pause(conn, person=person, now=now, reason=body.text("reason", ""), until=until)
-        return {"schema": "costguard.lever/1", "paused_until": encode(until)}
+        return {"schema": _LEVER, "paused": True, "paused_until": encode(until)}
 
-    def resume(body: Body, person: Person, now: datetime) -> Document:
-        with site.database.write() as conn:
+    def _resume(self, body: Body, person: Person, now: datetime) -> Document:
+        with self._site.database.write() as conn:
             levers.resume(conn, person=person, now=now)
-        return {"schema": "costguard.lever/1", "paused_until": None}
+        return {"schema": _LEVER, "paused": False, "paused_until": None}
 
-    tables = {
-        "fleet": get_fleet, "findings": get_findings, "actions": get_actions, "ledger": get_ledger,
-        "sources": get_sources, "cycle": get_cycle, "explain": get_explain,
-        "openapi.json": lambda _: openapi(site.version),
-    }  # fmt: skip
-    pulls = {
-        "keep": keep, "unkeep": unkeep, "claim": claim, "approve": act("approve"), "cancel": act("cancel"),
-        "dispute": dispute, "undo": undo, "pause": pause, "resume": resume, "heartbeat": beat,
-    }  # fmt: skip
+
+def routes(site: "Site") -> list[BaseRoute]:
+    service = Service(site)
+
+    def read(name: str) -> Callable[[Request], object]:
+        async def endpoint(request: Request) -> Response:
+            authorise(request, site.tokens, "read")
+            return JSONResponse(await run_in_threadpool(service.table, name, dict(request.query_params)))
+
+        return endpoint
+
+    def pull(name: str) -> Callable[[Request], object]:
+        async def endpoint(request: Request) -> Response:
+            person = authorise(request, site.tokens, LEVERS[name].scope)
+            values = _object(await request.body())
+            return JSONResponse(await run_in_threadpool(service.pull, name, values, person))
+
+        return endpoint
+
     return [
-        *(Route(f"/api/v1/{name}", read(build), methods=["GET"]) for name, build in tables.items()),
-        *(Route(f"/api/v1/{name}", lever(name, pull), methods=["POST"]) for name, pull in pulls.items()),
+        *(Route(f"/api/v1/{name}", read(name), methods=["GET"]) for name in service.tables),
+        *(Route(f"/api/v1/{name}", pull(name), methods=["POST"]) for name in LEVERS),
     ]
 
 
-def _matched(resource: Any) -> Document:
-    return {"schema": "costguard.lever/1", "ref": str(resource.ref), "subject": subject_json(Subject.of(resource))}
+def _moved(action: Action) -> Document:
+    return {"schema": _LEVER, "action": documents.action_json(action)}
+
+
+def _matched(resource: Resource) -> Document:
+    return {"schema": _LEVER, "ref": str(resource.ref), "subject": subject_json(Subject.of(resource))}
 
 
 def _object(raw: bytes) -> Mapping[str, Any]:
