@@ -79,22 +79,26 @@ def _p95_postgres(element: _P95, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 def append(conn: Connection, samples: Iterable[UsageSample]) -> int:
-    """Stores samples and returns how many were given.
+    """Stores samples, at best in the order of their series, and returns how many different ones were given.
 
     A sample is one series at one time: the same one again changes nothing, a corrected value replaces the old one.
     """
-    by_series: dict[Series, list[UsageSample]] = defaultdict(list)
+    by_series: dict[Series, dict[datetime, UsageSample]] = {}
+    current: Series | None = None
+    batch: dict[datetime, UsageSample] = {}
     for sample in samples:
-        by_series[sample.series].append(sample)
+        # Samples come series by series; hashing a series for each of them would cost more than storing them.
+        if sample.series is not current:
+            current = sample.series
+            batch = by_series.setdefault(current, {})
+        batch[sample.at] = sample
     ids = _ids(conn, by_series)
-    rows = {
-        (ids[series], sample.at): {
-            "series_id": ids[series], "at": sample.at, "value": sample.value, "period": sample.period,
-        }
+    rows = [
+        {"series_id": ids[series], "at": at, "value": sample.value, "period": sample.period}
         for series, batch in by_series.items()
-        for sample in batch
-    }  # fmt: skip
-    upsert(conn, table, list(rows.values()), ["series_id", "at"])
+        for at, sample in batch.items()
+    ]
+    upsert(conn, table, rows, ["series_id", "at"])
     return len(rows)
 
 
