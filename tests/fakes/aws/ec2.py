@@ -19,6 +19,7 @@ from tests.fakes.aws.types import TYPES, describe
 
 # EC2 promises MaxResults at most, not at least.
 PAGE = 250
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _ID = re.compile(r"i-([0-9a-f]{8}|[0-9a-f]{17})")
 
 
@@ -150,8 +151,8 @@ class Ec2:
         region: str,
         InstanceTypes: Sequence[str] = (),
         ProductDescriptions: Sequence[str] = (),
-        StartTime: datetime = datetime.min.replace(tzinfo=UTC),
-        EndTime: datetime = datetime.min.replace(tzinfo=UTC),
+        StartTime: datetime = _LONG_AGO,
+        EndTime: datetime = _LONG_AGO,
         MaxResults: int = 1_000,
         NextToken: str = "",
         paging: Fault | None = None,
