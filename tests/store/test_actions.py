@@ -137,3 +137,11 @@ def test_lists(database: Database) -> None:
         # Failed calls count against limits as well.
         assert ids(actions.executed_since(conn, NOW + hour)) == ["act-1"]
         assert actions.list_actions(conn, states=[ActionState.DONE])[0].response is Response.STOP
+
+
+def test_ended_ladders_whose_finding_still_holds(database: Database) -> None:
+    with database.write() as conn:
+        actions.insert(conn, action(1, state=ActionState.DONE, clear_count=1))
+        actions.insert(conn, action(2, state=ActionState.DONE, clear_count=2))
+        actions.insert(conn, action(3, state=ActionState.CANCELLED))
+        assert [one.id for one in actions.closed(conn, [ActionState.DONE], 2)] == ["act-1"]

@@ -112,3 +112,12 @@ def test_small_facts(database: Database) -> None:
         assert list(kv.by_prefix(conn, "due%")) == ["due%"]
         kv.remove(conn, "due.act")
         assert kv.get(conn, "due.act") is None
+
+
+def test_an_answer_that_lacks_a_part_says_so(database: Database) -> None:
+    """M02: two of a hundred calls failed; the source answered, and its status names what is missing."""
+    with database.write() as conn:
+        sources.record_success(conn, "prod", "r", "usage", count=98, interval=POLL, now=NOW, note="2 of 100 unread")
+        status = sources.get(conn, "prod", "r", "usage")
+        assert status is not None
+        assert (status.state, status.count, status.error) == (SourceState.OK, 98, "2 of 100 unread")
