@@ -56,6 +56,9 @@ def bind(
         if currency != settings.currency and currency not in rates:
             message = f"no exchange rate for {currency}: its money is shown on its own, never added"
             warnings.append(document.error(("accounts", index, "currency"), message))
+        elif currency != settings.currency and not settings.rates_given:
+            message = f"1 {currency} counts as {rates[currency][0][1]} {settings.currency}: set exchange_rates"
+            warnings.append(document.error(("accounts", index, "currency"), message))
         credentials = _credentials(account, manifest, document, ("accounts", index, "credentials"), errors)
         bound[account.name] = BoundAccount(
             spec=AccountSpec(

@@ -130,7 +130,7 @@ def _prices(settings: Settings, document: Document, errors: list[ConfigError]) -
         path = document.folder / name
         if path.is_file():
             book += prices.price_book(path, str(path), settings.timezone, registry.discover(), errors)
-        else:
+        elif "prices" in settings.model_fields_set:
             errors.append(document.error(("prices", index), f"no such file: {name}"))
     return tuple(book)
 

@@ -6,6 +6,7 @@ environment or at what is installed: names are checked in references, accounts a
 
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock_time
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -67,6 +68,11 @@ class Fence(Strict):
 
     tags: dict[str, Texts] = Field({})
     """Tag values; any one tag that fits protects."""
+
+
+def usual_fence() -> Fence:
+    """The fence when nobody says otherwise."""
+    return Fence(names=("prod-*",), tags={"env": ("prod",)})
 
 
 class GlobalLimits(Strict):
@@ -277,9 +283,9 @@ class Settings(Strict):
     currency: Currency = "CNY"
     """The currency of reports."""
 
-    exchange_rates: dict[Currency, ExactRate] | tuple[DatedRate, ...] = Field({})
+    exchange_rates: dict[Currency, ExactRate] | tuple[DatedRate, ...] = Field({"USD": Decimal("7.10")})
     """What one unit of another currency is worth in the reporting currency: a map, or a list with dates. Amounts of
-    different currencies are never added without one."""
+    different currencies are never added without one. Left out: 7.10 for USD when reports are in CNY, with a warning."""
 
     mode: Mode = "dry_run"
     """dry_run records what would be done; enforce acts, where the account and the policy say so as well and the account
@@ -288,8 +294,8 @@ class Settings(Strict):
     enforce_accounts: Texts = ()
     """The armed accounts, by name. Each needs account_id."""
 
-    never_stop: Fence = Field(default_factory=Fence)
-    """A fence that no policy crosses."""
+    never_stop: Fence = Field(default_factory=usual_fence)
+    """A fence that no policy crosses. Left out: names prod-* and the tag env=prod; write {} to have none."""
 
     limits: GlobalLimits = Field(default_factory=GlobalLimits)
     """Limits over all policies, always on."""
@@ -300,8 +306,9 @@ class Settings(Strict):
     accounts: tuple[Account, ...] = ()
     """What is watched."""
 
-    prices: Texts = ()
-    """Price books (YAML files): negotiated prices and own machines; they beat list prices."""
+    prices: Texts = ("prices.yaml",)
+    """Price books (YAML files): negotiated prices and own machines; they beat list prices. Left out: prices.yaml where
+    there is one."""
 
     metrics: tuple[MetricSource, ...] = ()
     """Further sources of usage samples."""
@@ -342,12 +349,19 @@ class Settings(Strict):
     retention: Retention = Field(default_factory=Retention)
     """How long history is kept."""
 
+    @property
+    def rates_given(self) -> bool:
+        """Whether somebody wrote exchange rates; if not, the built-in one is no more than a guess."""
+        return "exchange_rates" in self.model_fields_set
+
     def country(self) -> str | None:
         """The country whose calendar holds; None is the plain weekday rule."""
         return self.holidays or ("CN" if str(self.timezone) in _CHINA else None)
 
     def rates(self) -> dict[str, tuple[tuple[datetime, str], ...]]:
         """Currency → (since in UTC, rate as a decimal string), ascending: as a snapshot takes them."""
+        if not self.rates_given and self.currency != "CNY":
+            return {}
         rates: dict[str, list[tuple[datetime, str]]] = {}
         always = datetime(1970, 1, 1, tzinfo=UTC)
         if isinstance(self.exchange_rates, dict):

@@ -206,6 +206,19 @@ def test_settings_without_policies_are_fine_and_told(tmp_path: Path) -> None:
     assert "holds no policy file" in str(config.warnings[0])
 
 
+def test_a_price_book_beside_the_file_is_read_when_there_is_one(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD, {"a.yaml": "policies: []\n"})
+    assert load(path, {}).prices == ()
+    (tmp_path / "prices.yaml").write_text('[{provider: aws, region: r, sku: s, price: "8 USD/h"}]\n')
+    assert len(load(path, {}).prices) == 1
+
+
+def test_a_guessed_exchange_rate_is_told(tmp_path: Path) -> None:
+    text = GOOD.replace('exchange_rates: {USD: "7.10"}\n', "")
+    told = [str(warning) for warning in load(write(tmp_path, text, {"a.yaml": "policies: []\n"}), {}).warnings]
+    assert ["1 USD counts as 7.10 CNY: set exchange_rates" in line for line in told] == [True]
+
+
 def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
     policy = "policies: [{name: p, rule: idle, respond: [{do: notify}]}]\n"
     text = GOOD + "policies: [policies, policies/a.yaml]\n"

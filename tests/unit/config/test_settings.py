@@ -103,6 +103,8 @@ def test_defaults_are_those_of_the_contract() -> None:
     assert (settings.web.listen, settings.web.host, settings.web.port) == ("127.0.0.1:8787", "127.0.0.1", 8787)
     assert settings.retention.usage_raw == timedelta(days=40)
     assert settings.heartbeat_url is None
+    assert (settings.never_stop.names, settings.never_stop.tags) == (("prod-*",), {"env": ("prod",)})
+    assert settings.rates() == {"USD": ((datetime(1970, 1, 1, tzinfo=UTC), "7.10"),)}
 
 
 def test_values_are_frozen_and_unknown_keys_refused() -> None:
@@ -110,6 +112,17 @@ def test_values_are_frozen_and_unknown_keys_refused() -> None:
         Settings.model_validate({"version": 1, "extra": 1})
     with pytest.raises(ValidationError):
         Settings(version=1).mode = "enforce"  # type: ignore[misc]
+
+
+def test_an_empty_fence_is_no_fence() -> None:
+    assert Settings.model_validate({"version": 1, "never_stop": {}}).never_stop.names == ()
+    only_names = Settings.model_validate({"version": 1, "never_stop": {"names": "db-*"}}).never_stop
+    assert (only_names.names, only_names.tags) == (("db-*",), {})
+
+
+def test_the_built_in_rate_is_only_for_reports_in_yuan() -> None:
+    assert Settings.model_validate({"version": 1, "currency": "USD"}).rates() == {}
+    assert Settings.model_validate({"version": 1, "exchange_rates": {}}).rates() == {}
 
 
 def test_exchange_rates_are_a_map_or_a_dated_list_in_the_configured_zone() -> None:
