@@ -160,15 +160,6 @@ def test_a_gap_in_polling_is_an_assumed_interval(database: Database) -> None:
         assert spans(conn) == [("running", 0, 10, False), ("running", 10, 70, True), ("running", 70, None, False)]
 
 
-def test_a_new_price_from_now_on(database: Database) -> None:
-    with database.write() as conn:
-        listing(conn, NOW, box(1))
-        states.reprice(conn, [(ref(1), Money.of("34.74", "CNY")), (ref(2), Money.of("1", "CNY"))], NOW + MINUTE)
-        states.reprice(conn, [(ref(1), Money.of("20", "CNY"))], NOW + 2 * MINUTE)
-        assert spans(conn) == [("running", 0, 2, False), ("running", 2, None, False)]
-        assert states.intervals(conn, NOW, NOW + POLL)[1].per_hour == Money.of("20", "CNY")
-
-
 def test_stops_are_ours_when_our_call_lies_between_the_looks(database: Database) -> None:
     """C33: an action of ours never looks like a person's, and a person's never like ours."""
     running, stopped = box(1), replace(box(1), state=State.STOPPED)

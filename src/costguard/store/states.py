@@ -80,19 +80,6 @@ def close(conn: Connection, refs: Collection[ResourceRef], at: datetime) -> None
         conn.execute(update(table).where(table.c.ref.in_(chunk), table.c.ended.is_(None)).values(ended=at))
 
 
-def reprice(conn: Connection, prices: Sequence[tuple[ResourceRef, Money]], at: datetime) -> None:
-    """Gives the open interval of each resource a new price from ``at`` on."""
-    for ref, money in prices:
-        query = select(table).where(table.c.ref == ref, table.c.ended.is_(None))
-        row = conn.execute(query).first()
-        if row is None or (row.per_hour_nanos, row.per_hour_currency) == (money.nanos, money.currency):
-            continue
-        found = _ROWS.load(row)
-        conn.execute(update(table).where(table.c.id == row.id).values(ended=at))
-        new = StateInterval(ref, found.state, found.charge_type, money, at, None, False)
-        conn.execute(insert(table).values(**_ROWS.row(new)))
-
-
 def intervals(
     conn: Connection, start: datetime, end: datetime, ref: ResourceRef | None = None
 ) -> tuple[StateInterval, ...]:
