@@ -19,15 +19,14 @@ def page(root: Path) -> str:
     """The page."""
     parts = [
         "# Commands",
-        "`-c FILE` names the configuration (default `costguard.yaml`). `--json` prints one document on stdout; logs go "
-        "to stderr. Exit codes are in [operations.md](operations.md#exit-codes).",
+        "`costguard [OPTIONS] COMMAND`. `--json` prints one document on stdout; logs go to stderr. Exit codes are in "
+        "[operations.md](operations.md#exit-codes).",
+        _options(typer.main.get_command(app)),
     ]
     for path, command in commands():
         parts.append(f"## {path}")
         parts.append((command.help or "").replace("\b", "").strip())
-        shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
-        if shown:
-            parts.append(table(["argument or option", "meaning"], [(_spelling(p), _help(p)) for p in shown]))
+        parts.append(_options(command))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -38,6 +37,11 @@ def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:
     for name, inner in sorted(command.commands.items()):
         if not inner.hidden:
             yield from _leaves(f"{path} {name}", inner)
+
+
+def _options(command: Any) -> str:
+    shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+    return table(["argument or option", "meaning"], [(_spelling(p), _help(p)) for p in shown]) if shown else ""
 
 
 def _spelling(parameter: Any) -> str:
