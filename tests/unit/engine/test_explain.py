@@ -1,0 +1,89 @@
+"""Explain: everything that speaks for and against, not only the first."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from costguard.domain.codec import encode
+from costguard.domain.decision import GuardCode
+from costguard.domain.snapshot import Keep
+from costguard.engine.evaluate import evaluate
+from costguard.engine.explain import explain
+from costguard.engine.settings import EngineSettings, Owner
+from costguard.testing.builders import HOUR, NOW, make_ref, make_resource
+from tests.unit.engine.stage import SETTINGS, Cycles, busy, idle_policy, lifetime_policy, snapshot_of
+
+BOX = make_resource(name="zw-1")
+
+
+def document(policies: list[Any], box: Any = BOX, settings: EngineSettings = SETTINGS, **facts: Any) -> Any:
+    snapshot = snapshot_of(box, **facts)
+    return explain(box.ref, evaluate(policies, snapshot), (), snapshot, settings)
+
+
+def test_every_guard_against_it_is_listed_with_what_would_change_it() -> None:
+    box = replace(BOX, tags={"costguard": "keep"}, group="asg")
+    (policy,) = document([idle_policy()], box, paused_until=NOW + HOUR)["policies"]
+    (ladder,) = policy["ladders"]
+    against = [g["code"] for g in ladder["guards"] if g["answer"] != "allow"]
+    assert against == ["protected", "group_member", "not_warned", "paused"]
+    assert len(ladder["guards"]) == len(GuardCode) - 1
+    assert ladder["verdict"]["code"] == "protected"
+    assert [c.split(" (")[0] for c in ladder["changes"]] == [
+        "the keep tag, keep or lock is taken away", "never: scale the group in, or delete the job",
+        "the warning is delivered", "somebody resumes",
+    ]  # fmt: skip
+
+
+def test_why_a_policy_does_not_match() -> None:
+    (policy,) = document([idle_policy(match={"tags": {"role": ["dev"]}})])["policies"]
+    assert not policy["matched"]
+    assert "tags.role" in policy["why_not"]
+    assert policy["ladders"] == []
+
+
+def test_why_a_rule_does_not_fire() -> None:
+    (policy,) = document([idle_policy()], usage={BOX.ref: busy(BOX)})["policies"]
+    (ladder,) = policy["ladders"]
+    assert (ladder["outcome"], ladder["reason"]) == ("clear", "gpu_util_busy")
+    assert ladder["changes"][0] == "the rule fires (now: gpu_util_busy)"
+    assert document([idle_policy()], usage={BOX.ref: busy(BOX)})["activity"]["verdict"] == "active"
+
+
+def test_each_signal_is_shown_with_its_freshness_side_by_side() -> None:
+    """A16."""
+    signals = document([idle_policy()])["signals"]
+    assert {s["metric"] for s in signals} == {"gpu_util", "cpu_cores", "network"}
+    assert all(s["coverage"] == 1.0 and s["age"].total_seconds() == 0 for s in signals)
+
+
+def test_the_ladder_it_is_on_and_who_owns_it() -> None:
+    settings = replace(SETTINGS, owners=(Owner("zhangwei", names=("zw-*",)),))
+    cycles = Cycles([idle_policy()], settings)
+    snapshot = snapshot_of(BOX)
+    cycles.cycle(snapshot)
+    cycles.deliver(NOW)
+    story: Any = explain(BOX.ref, evaluate(cycles.policies, snapshot), cycles.open, snapshot, settings)
+    assert story["policies"][0]["ladders"][0]["action"]["id"] == cycles.row.id
+    assert story["policies"][0]["ladders"][0]["verdict"]["code"] == "not_due"
+    assert (story["resource"]["owner"], story["resource"]["owner_found_by"]) == ("zhangwei", "name zw-*")
+
+
+def test_a_ladder_that_only_tells_has_no_verdict() -> None:
+    (policy,) = document([idle_policy(respond=[{"do": "notify"}])])["policies"]
+    assert policy["ladders"][0]["response"] == "notify"
+    assert policy["ladders"][0]["verdict"] is None
+
+
+def test_the_document_is_json_after_encoding() -> None:
+    keep = {"keeps": {BOX.ref: Keep(BOX.ref, NOW + HOUR, "li", "demo", NOW)}}
+    story = document([lifetime_policy(), idle_policy(mode="dry_run")], **keep)
+    assert json.loads(json.dumps(encode(story)))["protection"]["why"] == "kept by li: demo"
+
+
+def test_an_unknown_ref_is_a_key_error() -> None:
+    snapshot = snapshot_of(BOX)
+    with pytest.raises(KeyError):
+        explain(make_ref("i-404"), evaluate([], snapshot), (), snapshot, SETTINGS)
