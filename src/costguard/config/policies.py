@@ -66,7 +66,8 @@ def read_file(path: Path, env: Mapping[str, str], found: Findings) -> tuple[Docu
         found.warnings.append(document.error((), "holds no policy"))
         return None, []
     if not isinstance(data, dict) or "policies" not in data:
-        hint = 'a file starts with "policies:" and a list' if isinstance(data, list) or "rule" in data else None
+        looks_like_one = isinstance(data, list) or (isinstance(data, dict) and "rule" in data)
+        hint = 'a file starts with "policies:" and a list' if looks_like_one else None
         found.errors.append(document.error((), "a policy file needs the key policies", hint=hint))
         return None, []
     for key in data:

@@ -64,7 +64,7 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
     """What does not go together within costguard.yaml, and what this version cannot do."""
     _fallback_loops(document, errors)
     for index, data in enumerate(_listed(document, "channels")):
-        model = CHANNELS.get(data.get("kind", "")) if isinstance(data, dict) else None
+        model = CHANNELS.get(str(data.get("kind"))) if isinstance(data, dict) else None
         channel = problems.validate(model, document, ("channels", index), []) if model is not None else None
         if channel is not None and (found := unavailable(channel)):
             errors.append(document.error(("channels", index, found[0]), found[1]))
@@ -157,11 +157,13 @@ def _given(document: Document, section: Loc) -> Iterator[tuple[Loc, str]]:
 
 def _fallback_loops(document: Document, errors: list[ConfigError]) -> None:
     channels = [data for data in _listed(document, "channels") if isinstance(data, dict)]
-    follows = {str(data.get("name")): data.get("fallback") for data in channels}
+    follows = {str(data.get("name")): str(data.get("fallback")) for data in channels}
     for loc, fallback in texts(document, ("channels", "*", "fallback")):
+        if len(loc) > 3:
+            continue  # a list, where one name is expected: told already
         name = str(document.at(loc[:-1]).get("name"))
         seen = [name]
-        after: Any = fallback
+        after = fallback
         while after in follows and after not in seen:
             seen.append(after)
             after = follows[after]

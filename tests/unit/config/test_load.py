@@ -1,13 +1,19 @@
 """Whole configurations: every mistake of every file at its place, nothing half-loaded, secrets nowhere."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from costguard.config import yaml
 from costguard.config.load import Config, load
-from costguard.errors import ConfigErrors
+from costguard.errors import ConfigError, ConfigErrors
 
 BAD = Path(__file__).parent / "bad"
 ENV = {"SECRET_TEXT": "s3cretText"}
@@ -235,3 +241,89 @@ def test_reading_a_configuration_imports_no_sdk_no_database_and_no_http(tmp_path
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"boto3", "botocore", "aliyunsdkcore", "tencentcloud", "sqlalchemy", "httpx", "starlette", "apscheduler"}
     assert heavy & set(done.stdout.split()) == set()
+
+
+BASE = """\
+version: 1
+timezone: Asia/Shanghai
+exchange_rates: {USD: "7.10"}
+enforce_accounts: [prod]
+never_stop: {names: ["prod-*"], tags: {env: [prod]}}
+limits: {per_hour: 5, share: 25%}
+accounts:
+  - name: prod
+    provider: simulated
+    account_id: "1"
+    regions: [cn-beijing]
+    credentials: {access_key_secret: verySecret}
+channels:
+  - {name: ops, kind: dingtalk, url: "https://h/robot/send?access_token=t0kenOfTheRobot", fallback: team}
+  - {name: team, kind: slack, url: "https://hooks.slack.com/verySecret"}
+owners: [{name: li, tags: {owner: [li]}, channels: [ops]}]
+notify: {default: [ops], quiet_hours: {from: "23:00", to: "08:00"}, dry_run: {to: ops, digest: "18:00"}}
+reminders: [{at: "18:30", days: [sat, sun], to: owner}]
+reports: [{name: monthly, to: [ops]}]
+web: {listen: 127.0.0.1:8787, tokens: [{name: ci, token: "0123456789abcdefverySecret", scopes: [read]}]}
+policies: [policies/]
+"""
+POLICY = """\
+policies:
+  - name: p
+    rule: idle
+    match: {accounts: [prod], owners: [li], kinds: [vm], gpus: {min: 1}, tags: {role: [dev]}, not: {accounts: [prod]}}
+    when: {gpu_util_below: 5%, for: 45m, cards: 50%}
+    respond: [{do: warn, to: [owner, ops]}, {after: 30m, do: stop, hook: {on: instance, run: x, timeout: 1m}}]
+    limits: {per_hour: 3, share: 20%, only_during: [{days: workdays, from: "20:00", to: "07:00"}]}
+"""
+JUNK = st.sampled_from(
+    [None, True, 0, -1, 1.5, "", "x", "\x00", "${", [], [None], ["x"], [["x"]], {}, {"x": None}, {"name": []}]
+)
+
+
+def _paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from _paths(inner, (*at, key))
+
+
+def _with(value: Any, at: tuple[Any, ...], junk: Any) -> Any:
+    if not at:
+        return junk
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[at[0]] = _with(value[at[0]], at[1:], junk)
+    return copy
+
+
+SHAPES = {name: yaml.parse(text, {}, [], file=name, folder=Path())[0].data for name, text in
+          {"costguard.yaml": BASE, "policies/p.yaml": POLICY}.items()}  # fmt: skip
+
+
+def test_the_base_of_the_next_test_is_right(tmp_path: Path) -> None:
+    config = load(write(tmp_path, BASE, {"p.yaml": POLICY}), {})
+    assert [policy.name for policy in config.policies] == ["p"]
+
+
+@given(
+    st.sampled_from([(name, at) for name, shape in SHAPES.items() for at in _paths(shape)]),
+    st.sampled_from([(name, at) for name, shape in SHAPES.items() for at in _paths(shape)]),
+    JUNK,
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_wrong_is_told_as_errors(
+    tmp_path: Path, one: tuple[str, tuple[Any, ...]], two: tuple[str, tuple[Any, ...]], junk: Any
+) -> None:
+    """Two places of right files are replaced by junk: either it loads, or every error has a place and no secret."""
+    shapes = dict(SHAPES)
+    for name, at in sorted((one, two), key=lambda found: -len(found[1])):
+        shapes[name] = _with(shapes[name], at, junk)
+    (tmp_path / "policies").mkdir(exist_ok=True)
+    for name, shape in shapes.items():
+        (tmp_path / name).write_text(json.dumps(shape, ensure_ascii=False), "utf-8")
+    found: tuple[ConfigError, ...] = ()
+    try:
+        load(tmp_path / "costguard.yaml", {})
+    except ConfigErrors as failure:
+        found = failure.errors
+    assert all(error.file and error.line >= 1 and error.column >= 1 for error in found)
+    assert not any(secret in str(error) for error in found for secret in SECRETS)
