@@ -40,7 +40,8 @@ class ProbeRole:
         allows it): a policy with a tag condition grants one box and not the next."""
         run = _Run(self._api, region)
         answers = list(run.reads())
-        if not any(answer.detail == _IGNORED for answer in answers):  # the same on StopInstances would really stop
+        if PermissionProbe("instances", "ec2:DescribeInstances", None, _IGNORED) not in answers:
+            # Where that is ignored, the same on StopInstances would really stop.
             answers += run.on_candidates(candidates)
         return [
             *answers,
