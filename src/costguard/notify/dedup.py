@@ -6,8 +6,11 @@ from datetime import datetime, timedelta
 from costguard.domain.notice import Notice, NoticeKind, SendReason
 from costguard.notify.outbox import Sent
 
-# Asked for, one by one: never the same as another.
-_ALWAYS = frozenset({NoticeKind.TEST})
+# Conditions that last and are seen again in each cycle. Everything else is an event, told once by its key: a warning
+# that was held back as "the same as before" would leave a box without its warning.
+_LASTING = frozenset({NoticeKind.NOTIFY, NoticeKind.NO_DATA, NoticeKind.BUDGET, NoticeKind.SOURCE})
+# Who repeats a fact on time does not know how long the message waited to be sent.
+_EARLY = 0.9
 
 
 def facts_hash(notice: Notice) -> str:
@@ -20,13 +23,12 @@ def dedup(notice: Notice, last: Sent | None, now: datetime, repeat: timedelta) -
     """Whether to send, and why.
 
     ``last`` is the newest send of the same alert to the same channel. An all-clear goes only to whom something was
-    told; the same fact goes again only after ``repeat``.
+    told; a condition that lasts is told again only after ``repeat`` (a tenth earlier is on time).
     """
-    if notice.kind in _ALWAYS:
-        return True, SendReason.FIRST
     clears = notice.kind is NoticeKind.CLEARED or notice.facts.get("recovered") is True
     if last is None:
         return (False, SendReason.NOT_TOLD) if clears else (True, SendReason.FIRST)
     if last.facts_hash == facts_hash(notice):
-        return (False, SendReason.DUPLICATE) if now - last.sent_at < repeat else (True, SendReason.REPEAT)
+        fresh = notice.kind in _LASTING and now - last.sent_at < repeat * _EARLY
+        return (False, SendReason.DUPLICATE) if fresh else (True, SendReason.REPEAT)
     return True, SendReason.RESOLVED if clears else SendReason.CHANGED

@@ -90,8 +90,11 @@ class ChannelWorker:
     def run_once(self) -> Tick:
         """Sends at most one message, if the channel may be used now; tidies the queue in any case."""
         now, name = self._clock.now(), self.channel.name
-        self._outbox.expire(now)
-        waiting = self._supersede(self._outbox.waiting(name))
+        waiting = self._outbox.waiting(name)
+        if any(n.not_after and n.not_after < now for n in waiting):
+            self._outbox.expire(now)
+            waiting = self._outbox.waiting(name)
+        waiting = self._supersede(waiting)
         health = self._outbox.health(name)
         if health.paused_until and health.paused_until > now:
             if health.state is HealthState.BROKEN:

@@ -14,6 +14,7 @@ from costguard.domain.resource import ChargeType, Ends, Gpus, Kind, Resource, Re
 from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.notify import bulletins as b
 from costguard.notify import facts as f
+from costguard.notify.dingtalk.errcodes import meaning, security_hint
 from costguard.notify.group import digest
 
 SAMPLE_NOW = datetime(2026, 3, 5, 13, 0, tzinfo=UTC)
@@ -127,8 +128,8 @@ def sample_facts() -> Mapping[str, Mapping[str, Any]]:
             status=denied, now=SAMPLE_NOW, timezone=SAMPLE_ZONE, missing="cms:QueryMetricList"
         ),
         "channel": b.channel_facts(
-            channel="ops", reason="auth", detail="310000: the signature was refused", waiting=3,
-            hint="is the clock of this machine right?", now=SAMPLE_NOW, timezone=SAMPLE_ZONE,
+            channel="ops", reason="auth", detail=f"310000: {meaning(310000).detail}", hint=security_hint("sign"),
+            waiting=3, now=SAMPLE_NOW, timezone=SAMPLE_ZONE,
         ),
         "budget": b.budget_facts(
             **budget, spent=_cny("16412"), threshold="80%", forecast=_cny("24100"),  # type: ignore[arg-type]

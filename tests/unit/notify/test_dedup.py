@@ -52,6 +52,13 @@ def test_an_all_clear_goes_only_to_whom_something_was_told() -> None:
     )
 
 
-def test_a_test_message_is_always_sent() -> None:
-    asked = make_notice(kind=NoticeKind.TEST, facts={"dedup": "x"})
-    assert dedup(asked, record(asked, timedelta(0)), NOW, HOUR) == (True, SendReason.FIRST)
+@pytest.mark.parametrize("kind", [NoticeKind.WARN, NoticeKind.FAILED, NoticeKind.RESULT, NoticeKind.TEST])
+def test_an_event_is_never_held_back(kind: NoticeKind) -> None:
+    """A ladder that starts again within the hour warns again, or its box would be stopped unwarned."""
+    event = make_notice(kind=kind, facts={"dedup": "rung 0"})
+    assert dedup(event, record(event, timedelta(minutes=10)), NOW, HOUR) == (True, SendReason.REPEAT)
+
+
+def test_a_reminder_that_is_a_little_early_is_on_time() -> None:
+    """It waited less in the queue than the one before."""
+    assert dedup(budget(), record(budget(), HOUR - timedelta(seconds=30)), NOW, HOUR) == (True, SendReason.REPEAT)

@@ -59,4 +59,4 @@ def security_hint(errmsg: str) -> str:
     for words, hint in _SECURITY:
         if any(word in errmsg for word in words):
             return hint
-    return f"keyword, signature or IP list? {_CLOCK}"
+    return "keyword, signature or IP list?"

@@ -5,13 +5,14 @@ documented, so characters that would mean something are replaced by their full-w
 same. Commands and ids have none of these characters, so they can be copied as they are.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 
-from costguard.notify.story import Line, Span, Story, cut_bytes
+from costguard.notify.story import Line, Span, Story, cut, cut_bytes
 from costguard.ports import Message
 
-# The request may have 20,000 bytes; JSON escaping, title, mentions and the key need some of them.
-TEXT_BYTES, TITLE_BYTES = 16_000, 400
+# The request may have 20,000 bytes; title, mentions and the key need some of them.
+TEXT_BYTES, TITLE_BYTES = 18_000, 400
 _WIDE = str.maketrans({
     "@": "＠", "<": "＜", ">": "＞", "`": "｀", "*": "＊", "!": "！", "|": "｜", "\\": "＼", "~": "～",
 })  # fmt: skip
@@ -31,20 +32,36 @@ def message(story: Story, idem_key: str, fallback: str) -> Message:
     """The message: ``title`` for the notification line, ``body`` markdown, mentions also written out in it."""
     head = [f"### {cut_bytes(escape(story.title), TITLE_BYTES)}", *(_line(line, story) for line in story.lines)]
     tail = [_spans(story.footer, story.mentions)] if story.footer else []
-    size = sum(len(part.encode()) + 2 for part in (*head, *tail)) + 100
+    size = sum(_size(part) for part in (*head, *tail)) + 100
     items: list[str] = []
     for index, item in enumerate(story.items):
         rendered = _line(item, story)
-        size += len(rendered.encode()) + 2
+        size += _size(rendered)
         if size > TEXT_BYTES:
             items.append(escape(story.more.format(n=len(story.items) - index)))
             break
         items.append(rendered)
     # A single newline is no line break in this markdown; an empty line is, everywhere.
-    body = cut_bytes("\n\n".join([*head, *items, *tail]), TEXT_BYTES)
+    body = _fitted("\n\n".join([*head, *items, *tail]))
     return Message(
         title=story.title, body=body, fallback=fallback, idem_key=idem_key, mentions=tuple(story.mentions.values())
     )
+
+
+def _size(text: str) -> int:
+    """Bytes in the request: JSON writes a quote or a backslash as two, a line break as two, a paragraph as four."""
+    return len(json.dumps(text, ensure_ascii=False).encode()) + 2
+
+
+def _fitted(text: str) -> str:
+    """The longest beginning of a text that fits into the request."""
+    if _size(text) <= TEXT_BYTES:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _size(cut(text, middle)) <= TEXT_BYTES else (low, middle - 1)
+    return cut(text, low)
 
 
 def _line(line: Line, story: Story) -> str:

@@ -27,13 +27,16 @@ def escape(text: str) -> str:
 def message(story: Story, idem_key: str, fallback: str) -> Message:
     """The message with its blocks. The title stays raw: the channel escapes it into ``text``."""
     blocks: list[dict[str, object]] = [
-        {"type": "header", "text": {"type": "plain_text", "text": _utf16(story.title, HEADER), "emoji": False}}
+        {
+            "type": "header",
+            "text": {"type": "plain_text", "text": _utf16(story.title.strip() or "costguard", HEADER), "emoji": False},
+        }
     ]
     room = TOTAL - HEADER - sum(len(_line(line, story)) + 1 for line in story.lines) - 600
     blocks += _sections([_line(line, story) for line in story.lines])
     blocks += _sections(_fitting(story, room))
-    if story.footer:
-        blocks.append({"type": "context", "elements": [_mrkdwn(cut(_spans(story.footer, story.mentions), 2000))]})
+    if footer := _spans(story.footer, story.mentions).strip():
+        blocks.append({"type": "context", "elements": [_mrkdwn(footer)]})
     return Message(
         title=story.title, body="\n".join(map(_text, blocks)), fallback=fallback, idem_key=idem_key,
         payload={"blocks": blocks[:BLOCKS]}, mentions=tuple(story.mentions.values()),
@@ -53,11 +56,11 @@ def _fitting(story: Story, room: int) -> list[str]:
 
 
 def _sections(lines: Sequence[str]) -> list[dict[str, object]]:
-    """As few sections as the limit allows; a line is never split over two."""
+    """As few sections as the limit allows; a line is never split over two. An empty text would be refused."""
     blocks: list[dict[str, object]] = []
     part: list[str] = []
     size = 0
-    for line in lines:
+    for line in filter(str.strip, lines):
         length = _length(line) + 1
         if part and size + length > SECTION:
             blocks.append({"type": "section", "text": _mrkdwn("\n".join(part))})

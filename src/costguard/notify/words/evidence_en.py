@@ -52,6 +52,31 @@ def _lifetime(v: Values, doc: Doc) -> str:
     return f"{begin} {v.span('age')} ago, allowed {v.span('max_age')}{ttl}, {v.span('over_by')} over{cost}"
 
 
+def _budget(v: Values, doc: Doc) -> str:
+    if "spent" not in v:
+        return ""
+    limit, step = v.money("amount"), v.plain("threshold")
+    ends = v.at("period_end")
+    if step.startswith("forecast:"):
+        parts = [f"about {v.money('forecast')} expected of {limit} by {ends}, {v.money('spent')} so far"]
+    else:
+        parts = [f"{v.money('spent')} of {limit} used ({v.percent('used')}), period ends {ends}"]
+        if "forecast" in v:
+            parts.append(f"about {v.money('forecast')} expected by then")
+    if "gone_at" in v:
+        parts.append(f"at this rate gone {v.at('gone_at')}")
+    if "drivers" in v:
+        parts.append(f"most of it: {v.pairs('drivers')}")
+    if "apart" in v:
+        parts.append(f"{v.any('apart')} not counted: no exchange rate")
+    if v.number("unpriced"):
+        parts.append(f"{v.plain('unpriced')} running boxes without a price are not counted")
+    if "odd_day" in v:
+        odd = f"{v.money('odd_amount')} on one day ({v.at('odd_day')}), usually {v.money('usual_day')}"
+        parts.append(f"{odd}: looks like a mistake in the bill, so it stops nothing")
+    return ", ".join(parts)
+
+
 def _schedule(v: Values, doc: Doc) -> str:
     if "off_since" not in v:
         return ""
@@ -86,5 +111,6 @@ _RULES: Mapping[str, Callable[[Values, Doc], str]] = {
     "idle": _idle,
     "lifetime": _lifetime,
     "schedule": _schedule,
+    "budget": _budget,
     "untagged": _untagged,
 }

@@ -54,6 +54,31 @@ def _lifetime(v: Values, doc: Doc) -> str:
     return f"{begin}已 {v.span('age')}，上限 {v.span('max_age')}{ttl}，超出 {v.span('over_by')}{cost}"
 
 
+def _budget(v: Values, doc: Doc) -> str:
+    if "spent" not in v:
+        return ""
+    limit, step = v.money("amount"), v.plain("threshold")
+    ends = v.at("period_end")
+    if step.startswith("forecast:"):
+        parts = [f"按现速预测到 {ends} 约 {v.money('forecast')}，预算 {limit}，已用 {v.money('spent')}"]
+    else:
+        parts = [f"已用 {v.money('spent')}，占预算 {limit} 的 {v.percent('used')}，周期到 {ends} 结束"]
+        if "forecast" in v:
+            parts.append(f"届时预测约 {v.money('forecast')}")
+    if "gone_at" in v:
+        parts.append(f"按现速 {v.at('gone_at')} 用完")
+    if "drivers" in v:
+        parts.append(f"花费最多：{v.pairs('drivers')}")
+    if "apart" in v:
+        parts.append(f"{v.any('apart')} 没有汇率，未计入")
+    if v.number("unpriced"):
+        parts.append(f"{v.plain('unpriced')} 台运行中的机器价格未知，未计入")
+    if "odd_day" in v:
+        odd = f"{v.at('odd_day')} 那天 {v.money('odd_amount')}，平时 {v.money('usual_day')}"
+        parts.append(f"{odd}：疑似账单有误，不因此关机")
+    return "，".join(parts)
+
+
 def _schedule(v: Values, doc: Doc) -> str:
     if "off_since" not in v:
         return ""
@@ -88,5 +113,6 @@ _RULES: Mapping[str, Callable[[Values, Doc], str]] = {
     "idle": _idle,
     "lifetime": _lifetime,
     "schedule": _schedule,
+    "budget": _budget,
     "untagged": _untagged,
 }

@@ -89,3 +89,55 @@ EVIDENCE = {
     "period": "周期", "basis": "口径", "service": "服务", "day": "日期", "median": "中位数",
     "auto_renew": "自动续费", "kind": "类型", "state": "状态", "owner": "负责人", "idle_cost": "空闲花费",
 }  # fmt: skip
+
+# What channels say of a refusal, sentence by sentence (the English ones are theirs).
+TECHNICAL = {
+    "Slack refused the message": "Slack 不接受这条消息",
+    "Slack refused the webhook": "Slack 不接受这个 webhook",
+    "Slack asks to wait": "Slack 要求稍后再发",
+    "Slack has a fault": "Slack 服务出错",
+    "not Slack's answer: is a proxy or a login page in between?": "不是 Slack 的应答：中间有代理或登录页？",
+    "an admin restricts posting to this channel": "管理员限制了在这个频道发消息",
+    "posting to #general is restricted": "不允许在 #general 发消息",
+    "the webhook's token is not valid; make a new webhook": "webhook 的 token 无效，请新建一个",
+    "the webhook's channel does not exist any more": "webhook 的频道已不存在",
+    "the webhook's user does not exist": "webhook 的用户不存在",
+    "the webhook was removed or disabled; make a new one": "webhook 已删除或停用，请新建一个",
+    "the webhook was disabled; make a new one": "webhook 已停用，请新建一个",
+    "the webhook's address is not complete": "webhook 地址不完整",
+    "the workspace does not exist": "工作区不存在",
+    "the workspace is disabled": "工作区已停用",
+    "the channel is archived; unarchive it or make a webhook for another": "频道已归档，请恢复它或换一个频道的 webhook",
+    "DingTalk is busy": "钉钉系统繁忙",
+    "sent too fast, the robot is limited for ten minutes": "发送过快，机器人被限流十分钟",
+    "a security setting of the robot refused the message": "机器人的安全设置拒绝了这条消息",
+    "the access token does not exist": "access_token 不存在",
+    "copy the robot's webhook again": "请重新复制机器人的 webhook",
+    "the group was dissolved": "群已解散",
+    "make a robot in another group": "请在别的群里建一个机器人",
+    "the robot is disabled": "机器人已停用",
+    "enable it in the group's settings": "请在群设置里启用",
+    "the robot does not exist any more": "机器人已不存在",
+    "make a new one": "请新建一个",
+    "a parameter is missing or wrong": "参数缺失或不对",
+    "the content type was refused": "Content-Type 被拒绝",
+    "the message type is not supported": "不支持的消息类型",
+    "a link in the message was rejected": "消息里的链接被拒绝",
+    "the text was rejected": "文本被拒绝",
+    "an image was rejected": "图片被拒绝",
+    "the content was rejected": "内容被拒绝",
+    "the message is too long": "消息太长",
+    "an answer that is not documented": "没有文档的应答",
+    "DingTalk's gateway asks to wait": "钉钉网关要求稍后再发",
+    "not DingTalk's answer: is a proxy or a login page in between?": "不是钉钉的应答：中间有代理或登录页？",
+    "is the clock of this machine right? a signature is valid for an hour; is the secret (SEC…) the robot's?": (
+        "本机时钟准不准？签名只在一小时内有效；加签密钥（SEC…）是不是这个机器人的？"
+    ),
+    "the robot demands a keyword: set `keyword` of this channel to it": (
+        "机器人要求关键词：请把这个渠道的 keyword 设成它"
+    ),
+    "the robot accepts only listed addresses: add this machine's public IP": (
+        "机器人只接受白名单地址：请加上本机的公网 IP"
+    ),
+    "keyword, signature or IP list?": "关键词、加签还是 IP 白名单？",
+}

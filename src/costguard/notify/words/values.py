@@ -71,6 +71,12 @@ class Values:
         items = value if isinstance(value, tuple) else (value,) if value else ()
         return self.words.list_comma.join(clean(item) for item in items)
 
+    def pairs(self, key: str) -> str:
+        """Names with a value each."""
+        value = self.evidence.get(key)
+        items = [item for item in value if isinstance(item, tuple)] if isinstance(value, tuple) else []
+        return self.words.list_comma.join(" ".join(self.show(part) for part in item) for item in items)
+
     def any(self, key: str) -> str:
         """A value of unknown meaning, readable."""
         return self.show(self.evidence.get(key))

@@ -292,9 +292,10 @@ class Zh(Words):
     def channel_lines(self, doc: Doc) -> tuple[tuple[str, str], ...]:
         if doc.flag("recovered"):
             return ()
-        lines = [("error", clean(doc.text("detail")))]
-        if hint := clean(doc.text("hint")):
-            lines.append(("check", hint))
+        code, colon, detail = doc.text("detail").partition(": ")
+        lines = [("error", clean(f"{code}{colon}{t.TECHNICAL.get(detail, detail)}"))]
+        if hint := doc.text("hint"):
+            lines.append(("check", clean(t.TECHNICAL.get(hint, hint))))
         waiting = doc.number("waiting")
         lines.append(("happens", f"有 {waiting} 条消息在等；没有送达预警的机器不会关机"))
         return tuple(lines)
