@@ -19,7 +19,8 @@ class Spend:
     """Money of one resource (or of an account's rest, ``ref`` None) in [start, end).
 
     ``estimated`` tells a live estimate from a bill. One row is one local day at most, so calendar
-    periods are exact sums of rows.
+    periods are exact sums of rows. ``basis`` is what a billed row counts (one row for each basis); None for an
+    estimate, which stands for every basis.
     """
 
     account: str
@@ -31,6 +32,7 @@ class Spend:
     estimated: bool
     owner: str | None = None
     team: str | None = None
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)

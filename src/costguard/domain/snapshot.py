@@ -8,6 +8,7 @@ from enum import StrEnum
 from costguard.domain.budget import Spend
 from costguard.domain.charge import Balance
 from costguard.domain.price import Price
+from costguard.domain.quota import QuotaFact
 from costguard.domain.resource import Kind, Resource, ResourceRef
 from costguard.domain.time import Calendars
 from costguard.domain.usage import Metric, UsageWindow, WindowSpec
@@ -120,6 +121,7 @@ class Snapshot:
     on_demand_prices: tuple[Price, ...] = ()
     spend: tuple[Spend, ...] = ()
     balances: tuple[Balance, ...] = ()
+    quotas: tuple[QuotaFact, ...] = ()
     exchange_rates: Mapping[str, tuple[tuple[datetime, str], ...]] = field(default_factory=dict)
     calendars: Calendars = field(default_factory=Calendars)
     timezone: str = "Asia/Shanghai"

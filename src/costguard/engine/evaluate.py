@@ -19,6 +19,7 @@ from costguard.rules.kind import RuleKind
 from costguard.rules.match import Matcher, compile_match
 from costguard.rules.policy import Policy
 from costguard.rules.registry import kind_of
+from costguard.rules.scope import scoped
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,9 @@ def evaluate(policies: Iterable[Policy | Prepared], snapshot: Snapshot) -> Evalu
 
 
 def _judge(ready: Prepared, resources: Sequence[Resource], snapshot: Snapshot) -> tuple[Judgement, ...]:
-    answers = tuple(ready.kind.judge(ready.policy.when, resources, snapshot))
     if ready.kind.subject is SubjectType.RESOURCE:
-        return answers
+        return tuple(ready.kind.judge(ready.policy.when, resources, snapshot))
+    answers = ready.kind.judge(ready.policy.when, resources, scoped(ready.matcher, resources, snapshot))
     # A budget speaks of its boxes too, but they are only a finding where some rung is for them.
     return tuple(
         a for a in answers if rungs_for(ready.policy, ready.kind.subject, a.subject.type, a.threshold)

@@ -5,7 +5,7 @@ Knows one ladder at a time. Limits and other policies on the same resource are t
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import ALLOW, Answer, GuardCode, Response, Verdict
@@ -175,7 +175,7 @@ class Walk:
 
     def _repeat(self) -> None:
         """A ladder whose rungs are all told is told again every ``repeat``, for as long as it holds."""
-        repeat, now = self.settings.repeat, self.snapshot.now
+        repeat, now = self._repeats_after(), self.snapshot.now
         if self.dry is not None or self.action.rung < len(self.ladder.rungs):
             return
         if self.action.due_at is None:
@@ -185,6 +185,11 @@ class Walk:
             about = f"repeat:{now:%Y%m%dT%H%M%S}"
             self._notice(NoticeKind.NOTIFY, about, rung=rung, to=rung.to or (), repeat=True)
             self.action = replace(self.action, due_at=now + repeat)
+
+    def _repeats_after(self) -> timedelta | None:
+        """The longer of what the configuration and the rule say; None is never."""
+        least, usual = self.ready.kind.repeat_after, self.settings.repeat
+        return None if least is None or usual is None else max(least, usual)
 
     def _tell_of_verdict(self) -> None:
         """What people must hear because of a guard's answer; once per answer."""

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 from costguard.domain.money import Money, total
 
@@ -45,6 +45,18 @@ class Rates:
         """In the reporting currency (half-even to nanos); None without a rate."""
         found = self.rate(money.currency, at)
         return None if found is None else Money(money.times(found[0]).nanos, self.currency)
+
+    def into(self, money: Money, currency: str, at: datetime) -> Money | None:
+        """In any currency, by way of the reporting one; None without both rates."""
+        if money.currency == currency:
+            return money
+        source, target = self.rate(money.currency, at), self.rate(currency, at)
+        if source is None or target is None:
+            return None
+        with localcontext() as context:
+            context.prec = 60
+            factor = source[0] / target[0]
+        return Money(money.times(factor).nanos, currency)
 
     def total(self, amounts: Iterable[Money], at: datetime) -> Total:
         """The sum of everything that has a rate at ``at``; the rest stays apart, per currency."""

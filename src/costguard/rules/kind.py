@@ -66,8 +66,8 @@ class RuleKind(Generic[W]):
     ``threshold`` of such steps is ``"80%"``, or ``"forecast:80%"``, which no acting rung without ``at``
     answers. ``needs(when)`` are the usage windows it reads; ``capabilities(when)`` the manifest names
     without which it can't judge. ``may_stop`` False: a policy of this kind may not stop or release.
-    ``activity(when)`` is what the busy guard asks for this rule's stops. ``example`` is a whole YAML
-    policy file.
+    ``activity(when)`` is what the busy guard asks for this rule's stops. ``repeat_after`` is how long what was told
+    stays untold at least while nothing changes; None tells it once. ``example`` is a whole YAML policy file.
     """
 
     name: str
@@ -78,6 +78,7 @@ class RuleKind(Generic[W]):
     example: str
     subject: SubjectType = SubjectType.RESOURCE
     may_stop: bool = True
+    repeat_after: timedelta | None = timedelta()
     needs: Callable[[W], frozenset[WindowSpec]] = _no_windows
     capabilities: Callable[[W], frozenset[str]] = _no_capabilities
     activity: Callable[[W], ActivityTests] = _usual_activity

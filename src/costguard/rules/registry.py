@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, create_model
 
+from costguard.rules.budget import BUDGET
 from costguard.rules.idle import IDLE
 from costguard.rules.kind import RuleKind
 from costguard.rules.lifetime import LIFETIME
@@ -18,6 +19,7 @@ from costguard.rules.schedule import SCHEDULE
 from costguard.rules.untagged import UNTAGGED
 
 _KINDS: tuple[RuleKind[Any], ...] = (
+    BUDGET,
     IDLE,
     LIFETIME,
     SCHEDULE,

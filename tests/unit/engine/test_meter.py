@@ -25,7 +25,7 @@ def interval(low: datetime, high: datetime | None, per_hour: str | None = "34.74
     return Interval(REF, State.RUNNING, ChargeType.ON_DEMAND, low, high, price)
 
 
-moments = st.integers(0, int((END - START).total_seconds())).map(lambda s: START + timedelta(seconds=s))
+moments = st.integers(0, int((END - START).total_seconds()) - 1).map(lambda s: START + timedelta(seconds=s))
 
 
 @given(moments, st.integers(1, 86_400 * 40), st.sampled_from(ZONES), st.data())

@@ -1,0 +1,154 @@
+"""Spending: spend rows as exact sums per local day and calendar period, in one currency.
+
+Bills lag and are restated, so until a day has been over for 72 hours the larger of bill and live estimate counts;
+from then on the bill does. Amounts without an exchange rate stay apart and are never added.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from statistics import median_low
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from costguard.domain.budget import Basis, Spend
+from costguard.domain.money import Money, total
+from costguard.domain.snapshot import Snapshot
+from costguard.domain.time import local_midnight
+from costguard.rules.currency import Rates
+from costguard.rules.globs import glob
+
+SETTLED = timedelta(hours=72)
+OUTLIER, OUTLIER_DAYS, OUTLIER_KNOWN = 10, 7, 3
+_DAY = timedelta(days=1)
+
+PeriodName = Literal["month", "week", "day"]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A calendar period of a zone, [start, end) in UTC. ``key``: ``2026-06``, ``2026-W24``, ``2026-06-11``."""
+
+    key: str
+    first: date
+    start: datetime
+    end: datetime
+
+    @classmethod
+    def of(cls, name: PeriodName, now: datetime, zone: ZoneInfo) -> "Period":
+        """The period that ``now`` lies in. Weeks are ISO weeks: they begin on Monday."""
+        today = now.astimezone(zone).date()
+        match name:
+            case "month":
+                first = today.replace(day=1)
+                after = (first + 31 * _DAY).replace(day=1)
+                key = f"{first:%Y-%m}"
+            case "week":
+                first = today - today.weekday() * _DAY
+                after = first + 7 * _DAY
+                year, week, _ = first.isocalendar()
+                key = f"{year:04}-W{week:02}"
+            case "day":
+                first, after, key = today, today + _DAY, today.isoformat()
+        return cls(key, first, local_midnight(first, zone), local_midnight(after, zone))
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Money per local day, in the order of the days and in one currency.
+
+    ``apart`` has no rate, per currency; ``estimated``: some of it is a live estimate.
+    """
+
+    currency: str
+    days: Mapping[date, Money]
+    apart: tuple[Money, ...] = ()
+    estimated: bool = False
+
+    def since(self, first: date) -> Money:
+        """The sum of the days from ``first`` on."""
+        return sum((money for day, money in self.days.items() if day >= first), Money.zero(self.currency))
+
+    def reached(self, first: date, limit: Money) -> date:
+        """The day from ``first`` on with which the sum comes to ``limit``; the last day if it never does."""
+        so_far, last = Money.zero(self.currency), first
+        for last, money in ((day, money) for day, money in self.days.items() if day >= first):
+            so_far += money
+            if limit <= so_far:
+                return last
+        return last
+
+
+def counted(rows: Iterable[Spend], basis: Basis, services: Sequence[str] | None) -> tuple[Spend, ...]:
+    """The rows of one basis (estimates stand for every one) and of services that the globs name."""
+    fits = glob(services, fold=True).match if services is not None else None
+    return tuple(r for r in rows if r.basis in (None, basis) and (fits is None or fits(r.service) is not None))
+
+
+def spending(rows: Iterable[Spend], snapshot: Snapshot, zone: ZoneInfo, currency: str) -> Spending:
+    """Rows summed per local day of ``zone`` in ``currency``; a row belongs to the day in which it begins."""
+    rates = Rates(snapshot.currency, snapshot.exchange_rates)
+    days_of: dict[datetime, date] = {}
+    sums: dict[tuple[date, str, bool, str], int] = defaultdict(int)
+    for row in rows:
+        day = days_of.get(row.start)
+        if day is None:
+            day = days_of[row.start] = row.start.astimezone(zone).date()
+        sums[day, row.account, row.estimated, row.money.currency] += row.money.nanos
+    both: dict[tuple[date, str], dict[bool, Money]] = defaultdict(dict)
+    apart: list[Money] = []
+    for (day, account, estimated, code), nanos in sums.items():
+        money = rates.into(Money(nanos, code), currency, local_midnight(day, zone))
+        if money is None:
+            apart.append(Money(nanos, code))
+            continue
+        sides = both[day, account]
+        sides[estimated] = sides.get(estimated, Money.zero(currency)) + money
+    days: dict[date, Money] = defaultdict(lambda: Money.zero(currency))
+    guessed = False
+    for (day, _), sides in both.items():
+        money, estimated = _settled(sides, local_midnight(day + _DAY, zone) + SETTLED <= snapshot.now)
+        days[day] += money
+        guessed |= estimated
+    return Spending(currency, dict(sorted(days.items())), total(apart), guessed)
+
+
+def _settled(sides: Mapping[bool, Money], closed: bool) -> tuple[Money, bool]:
+    """What counts of a day's bill and estimate, and whether that is the estimate."""
+    bill, estimate = sides.get(False), sides.get(True)
+    if bill is None or (estimate is not None and not closed and bill < estimate):
+        assert estimate is not None, "a day has a bill or an estimate"
+        return estimate, True
+    return bill, False
+
+
+def outliers(days: Mapping[date, Money], first: date) -> dict[date, Money]:
+    """Days from ``first`` on of more than ten times the median of the seven days before: day → that median.
+
+    At least three of the seven must have spend; a day without counts as zero.
+    """
+    found: dict[date, Money] = {}
+    for day, money in days.items():
+        before = [day - n * _DAY for n in range(1, OUTLIER_DAYS + 1)]
+        known = [days[one] for one in before if one in days]
+        if day < first or len(known) < OUTLIER_KNOWN:
+            continue
+        usual = median_low([m.nanos for m in known])
+        if usual > 0 and money.nanos > OUTLIER * usual:
+            found[day] = Money(usual, money.currency)
+    return found
+
+
+def drivers(rows: Iterable[Spend], snapshot: Snapshot, start: datetime, most: int = 3) -> tuple[tuple[str, Money], ...]:
+    """What cost most since ``start``: names of resources or services with their money in the reporting currency."""
+    rates = Rates(snapshot.currency, snapshot.exchange_rates)
+    groups: dict[str, list[Money]] = defaultdict(list)
+    for row in rows:
+        if row.start >= start:
+            resource = snapshot.resources.get(row.ref) if row.ref is not None else None
+            name = resource.name if resource is not None else row.ref.id if row.ref is not None else row.service
+            groups[name].append(row.money)
+    sums = [(name, rates.total(amounts, snapshot.now).money) for name, amounts in groups.items()]
+    sums.sort(key=lambda pair: (-pair[1].nanos, pair[0]))
+    return tuple(sums[:most])

@@ -1,0 +1,132 @@
+"""Trend: what a period will have cost at its end, from what is known to run on and what is usual for the rest.
+
+Method: boxes that run on are counted exactly, to their planned stop; for the rest the level of the last seven days
+times the weekday's share of the last 28. On public traces of GPU clusters this beat a trend line before the middle of
+a month and the run rate on growing fleets.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from costguard.domain.budget import Spend
+from costguard.domain.money import Money
+from costguard.domain.resource import Kind, Resource, ResourceRef
+from costguard.domain.snapshot import Snapshot
+from costguard.domain.time import local_midnight
+from costguard.rules.burn import billed_per_hour
+from costguard.rules.currency import Rates
+from costguard.rules.spending import Spending, spending
+
+LEVEL_DAYS, WEEKDAY_DAYS, LEAST_DAYS = 7, 28, 3
+# Who has been up for a day runs on; who came this morning may leave this evening, like those before.
+STEADY = timedelta(hours=24)
+_DAY, _MICRO = timedelta(days=1), timedelta(microseconds=1)
+_WORKS = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A level in nanos per day, and what each weekday (Monday first) has of it."""
+
+    level: Fraction
+    weekday: tuple[Fraction, ...]
+
+    def on(self, day: date) -> Fraction:
+        """Nanos of one whole day."""
+        return self.level * self.weekday[day.weekday()]
+
+
+def fit(days: Mapping[date, int], today: date) -> Trend | None:
+    """The trend of the whole days before ``today`` (nanos per day; a missing day is zero from the first one on).
+
+    None with fewer than three days. Weekdays differ only from two weeks on.
+    """
+    past = [day for day in days if today - WEEKDAY_DAYS * _DAY <= day < today]
+    if not past or (today - min(past)).days < LEAST_DAYS:
+        return None
+    series = [(day, days.get(day, 0)) for day in (today - n * _DAY for n in range((today - min(past)).days, 0, -1))]
+    factors = _factors(series)
+    recent = [Fraction(nanos) / factors[day.weekday()] for day, nanos in series[-LEVEL_DAYS:] if factors[day.weekday()]]
+    return Trend(sum(recent, Fraction()) / len(recent) if recent else Fraction(), factors)
+
+
+def _factors(series: Sequence[tuple[date, int]]) -> tuple[Fraction, ...]:
+    mean = Fraction(sum(nanos for _, nanos in series), len(series))
+    if len(series) < 2 * 7 or mean <= 0:
+        return (Fraction(1),) * 7
+    groups: list[list[int]] = [[] for _ in range(7)]
+    for day, nanos in series:
+        groups[day.weekday()].append(nanos)
+    return tuple(max(Fraction(), Fraction(sum(group), len(group)) / mean) for group in groups)
+
+
+def until(trend: Trend, now: datetime, end: datetime, zone: ZoneInfo) -> int:
+    """Nanos from ``now`` to ``end``; days that are only partly left count by their hours."""
+    nanos, at = Fraction(), now
+    while at < end:
+        day = at.astimezone(zone).date()
+        low, high = local_midnight(day, zone), local_midnight(day + _DAY, zone)
+        nanos += trend.on(day) * Fraction((min(high, end) - at) // _MICRO, (high - low) // _MICRO)
+        at = high
+    return round(nanos)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A period's end as it looks now: what was spent, what runs on, and what the rest usually costs."""
+
+    spent: Money
+    committed: Money
+    rest: Money
+
+    @property
+    def total(self) -> Money:
+        return self.spent + self.committed + self.rest
+
+
+def outlook(
+    known: Spending,
+    rows: Iterable[Spend],
+    resources: Sequence[Resource],
+    snapshot: Snapshot,
+    zone: ZoneInfo,
+    first: date,
+    end: datetime,
+) -> Outlook | None:
+    """What [``first``, ``end``) will have cost, in the currency of ``known`` (the sums of ``rows``).
+
+    None when nothing runs on and there are fewer than three whole days to learn from. Burn without a rate or a price
+    is left out.
+    """
+    now, currency = snapshot.now, known.currency
+    rates = Rates(snapshot.currency, snapshot.exchange_rates)
+    committed, steady = Money.zero(currency), set[ResourceRef]()
+    for resource in resources:
+        burn = billed_per_hour(resource)
+        if not burn or not _runs_on(resource, now):
+            continue
+        if (money := rates.into(burn, currency, now)) is not None:
+            steady.add(resource.ref)
+            committed += money.per_hour_for(max(timedelta(), planned_stop(resource, end) - now))
+    theirs = spending((row for row in rows if row.ref in steady), snapshot, zone, currency)
+    none = Money.zero(currency)
+    rest = {day: max(0, (money - theirs.days.get(day, none)).nanos) for day, money in known.days.items()}
+    trend = fit(rest, now.astimezone(zone).date())
+    if trend is None and not steady:
+        return None
+    more = until(trend, now, end, zone) if trend is not None else 0
+    return Outlook(known.since(first), committed, Money(more, currency))
+
+
+def _runs_on(resource: Resource, now: datetime) -> bool:
+    if resource.ref.kind not in _WORKS or not resource.is_running or resource.auto_release_at or resource.expires_at:
+        return True
+    return resource.started_at is not None and resource.started_at <= now - STEADY
+
+
+def planned_stop(resource: Resource, end: datetime) -> datetime:
+    """When it is planned to end, at the latest ``end``."""
+    return min([end, *(at for at in (resource.auto_release_at, resource.expires_at) if at is not None)])
