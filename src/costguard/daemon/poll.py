@@ -193,8 +193,9 @@ class Poller:
         self, account: Account, connection: Inventory, region: str, kind: Kind, source: str
     ) -> Callable[[], int]:
         def look() -> int:
-            found = {r.ref: r for r in connection.list(kind, region)}
+            # When the listing began: what is seen live while it runs is newer than it.
             now = self.clock.now()
+            found = {r.ref: r for r in connection.list(kind, region)}
             with self.database.read() as conn:
                 listed = PriceTable(prices.in_effect(conn, now))
                 status = sources.get(conn, account.name, region, source)

@@ -61,19 +61,18 @@ class SnapshotBuilder:
         refs: Collection[ResourceRef] | None = None,
         usage_until: datetime | None = None,
     ) -> Snapshot:
-        """The facts at ``now``; ``refs`` limits the resources (a look at one box needs no others).
+        """The facts at ``now``; ``refs`` limits whose usage is read (a look at one box needs no others').
 
         ``usage_until``: the usage windows are those of that earlier moment (a hook's own work is none).
         """
         settings = self.config.settings
         facts = {name: account.facts(now) for name, account in self.accounts.items()}
         known = [r for r in inventory.resources(conn) if r.ref.account in facts]
-        found = [r for r in known if refs is None or r.ref in refs]
-        running = {r.ref: r.started_at for r in found if r.state is State.RUNNING}
+        running = {r.ref: r.started_at for r in known if r.state is State.RUNNING and (refs is None or r.ref in refs)}
         snapshot = Snapshot(
             now=now,
             accounts=facts,
-            resources={r.ref: r for r in found},
+            resources={r.ref: r for r in known},
             usage=self._windows(conn, usage_until or now, facts, running),
             sources=sources.sources(conn),
             heartbeats=levers.heartbeats(conn, now),

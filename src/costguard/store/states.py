@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
+from costguard.rules.burn import billed_per_hour
 from costguard.store.rows import Rows
 from costguard.store.sql import chunks
 from costguard.store.tables import resource_state as table
@@ -16,7 +17,7 @@ from costguard.store.tables import resource_state as table
 
 @dataclass(frozen=True, slots=True)
 class StateInterval:
-    """[started, ended) in one state at one price per hour; ``ended`` None: still. Times are aware UTC.
+    """[started, ended) in one state at one bill per hour; ``ended`` None: still. Times are aware UTC.
 
     ``assumed``: nobody looked in between; the state before is taken to have gone on.
     """
@@ -96,12 +97,12 @@ def intervals(
 
 def _interval(resource: Resource, started: datetime, ended: datetime | None) -> StateInterval:
     return StateInterval(
-        resource.ref, resource.state, resource.charge_type, resource.price, started, ended, ended is not None
+        resource.ref, resource.state, resource.charge_type, billed_per_hour(resource), started, ended, ended is not None
     )
 
 
 def _key(resource: Resource) -> tuple[object, ...]:
-    return resource.state, resource.charge_type, resource.price
+    return resource.state, resource.charge_type, billed_per_hour(resource)
 
 
 def _changed_at(before: Resource, now: Resource) -> datetime:

@@ -98,11 +98,12 @@ def run(
             url = f"http://{host}:{server.getsockname()[1]}"
             clock: Clock = SteppedClock(_START) if headless else ScaledClock(_START, rate)
             app = App.open(configuration(Path(name), f"{url}/inbox", language), clock, threads=1 if headless else 4)
-            web = _serve(app, inbox, server, 0 if headless else int(rate))
+            web, thread = _serve(app, inbox, server, 0 if headless else int(rate))
             try:
                 _drive(app, clock, console, language, url, minutes, rate, stop)
             finally:
                 web.should_exit = True
+                thread.join(5.0)
                 app.close()
             return app
         finally:
@@ -175,7 +176,9 @@ class People:
             _log.warning("%s could not %s: %s", lever.who, lever.do, error)
 
 
-def _serve(app: App, inbox: InboxStore, listening: socket.socket, speed: int) -> uvicorn.Server:
+def _serve(
+    app: App, inbox: InboxStore, listening: socket.socket, speed: int
+) -> tuple[uvicorn.Server, threading.Thread]:
     zone = app.config.settings.timezone
 
     def chat() -> tuple[ChatLine, ...]:
@@ -189,7 +192,7 @@ def _serve(app: App, inbox: InboxStore, listening: socket.socket, speed: int) ->
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="web", daemon=True)
     listening.listen(128)
     thread.start()
-    return server
+    return server, thread
 
 
 def _html(message: InboxMessage) -> Markup:

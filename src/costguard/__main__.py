@@ -1,0 +1,5 @@
+"""``python -m costguard``."""
+
+from costguard.cli.main import main
+
+main()

@@ -1,0 +1,199 @@
+"""``doctor``: everything that can be proved without side effects, and what to do about what is wrong."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from costguard.app.app import App
+from costguard.config.calendar import ending
+from costguard.daemon.accounts import Account
+from costguard.daemon.fleet import COMPUTE
+from costguard.domain.resource import Resource, State
+from costguard.domain.snapshot import SourceState
+from costguard.domain.usage import Metric
+from costguard.errors import CostguardError, DeliveryError, ProviderError
+from costguard.notify.bulletins import test_facts
+from costguard.notify.render import render
+from costguard.ports import Inventory, PermissionProbe, Probe
+from costguard.store import inventory, sources, usage
+
+_CANDIDATES = 5
+_FRESH = timedelta(minutes=30)
+
+
+class Finding(StrEnum):
+    OK = "ok"
+    INFO = "info"
+    WARNING = "warning"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. ``hint`` says what to do next."""
+
+    area: str
+    finding: Finding
+    text: str
+    hint: str = ""
+
+
+def examine(app: App, *, only: str | None = None, metrics: bool = False, send: bool = False) -> Iterator[Check]:
+    """Every check, as it is made. ``only`` limits it to one account; ``send`` sends a real test message.
+
+    Polls the inventory (and, with ``metrics``, usage) into the database; changes nothing at any provider.
+    """
+    yield from _database(app)
+    yield from _holidays(app)
+    for account in app.accounts.values():
+        if only is None or account.name == only:
+            yield from _account(app, account, metrics)
+    if only is None:
+        yield from _channels(app, send)
+
+
+def _database(app: App) -> Iterator[Check]:
+    yield Check("database", Finding.OK, f"{app.database.address} has this version's schema")
+
+
+def _holidays(app: App) -> Iterator[Check]:
+    today = app.clock.now().astimezone(app.config.settings.timezone).date()
+    ends = ending(app.config.calendars, today)
+    for found in ends:
+        hint = "upgrade costguard, or write a holidays_file; without data only weekdays count"
+        yield Check("holidays", Finding.WARNING, f"the holiday data of {found.country} ends on {found.last}", hint)
+    if not ends:
+        yield Check("holidays", Finding.OK, "holiday data covers the next 60 days")
+
+
+def _account(app: App, account: Account, metrics: bool) -> Iterator[Check]:
+    area = f"account {account.name}"
+    try:
+        identity = account.identify()
+    except CostguardError as error:
+        yield Check(area, Finding.FAULT, str(error), "check the credentials")
+        return
+    if account.mismatch:
+        yield Check(area, Finding.FAULT, account.mismatch, "nothing of this account is ever acted on like this")
+    else:
+        yield Check(area, Finding.OK, f"{identity.principal} of account {identity.account_id}")
+    for name, endpoint in sorted(account.connection().endpoints().items()):
+        yield Check(area, Finding.INFO, f"calls {name} at {endpoint}")
+    fine = app.inventory(account, all_regions=True)
+    if metrics or not fine:
+        app.poller.usage(account)
+    yield from _sources(app, account, area)
+    with app.database.read() as conn:
+        boxes = [r for r in inventory.resources(conn) if r.ref.account == account.name]
+        newest = usage.newest(conn, account.name)
+    yield from _permissions(app, account, area, boxes)
+    yield from _stoppable(app, account, area, boxes)
+    if metrics:
+        seen = {
+            ref for (ref, metric), at in newest.items() if metric is Metric.GPU_UTIL and app.clock.now() - at < _FRESH
+        }
+        yield from _usage_seen(account, area, boxes, {str(ref) for ref in seen})
+
+
+def _sources(app: App, account: Account, area: str) -> Iterator[Check]:
+    with app.database.read() as conn:
+        found = [s for s in sources.sources(conn) if s.account == account.name and s.source != "identity"]
+    for status in found:
+        if status.state is SourceState.DENIED:
+            yield Check(
+                area, Finding.FAULT, f"{status.region} {status.source} is denied: {status.error}", "see deploy/iam"
+            )
+        elif status.state is SourceState.FAILED:
+            yield Check(area, Finding.FAULT, f"{status.region} {status.source} failed: {status.error}")
+    readable = [s for s in found if s.source == "inventory" and s.state is SourceState.OK]
+    yield Check(area, Finding.OK, f"{len(readable)} regions read, {sum(s.count for s in readable)} instances")
+
+
+def _permissions(app: App, account: Account, area: str, boxes: list[Resource]) -> Iterator[Check]:
+    connection = account.connection()
+    if not isinstance(connection, Probe) or not isinstance(connection, Inventory):
+        return
+    regions = sorted({r.ref.region for r in boxes}) or list(account.bound.spec.regions[:1])
+    for region in regions[:3]:
+        candidates = [r for r in boxes if r.ref.region == region and r.state is State.RUNNING][:_CANDIDATES]
+        try:
+            probes = connection.probe(region, candidates)
+        except ProviderError as error:
+            yield Check(area, Finding.FAULT, f"{region}: permissions could not be probed: {error}")
+            continue
+        yield from (_permission(app, account, area, region, probe) for probe in probes)
+
+
+def _permission(app: App, account: Account, area: str, region: str, probe: PermissionProbe) -> Check:
+    what = f"{region} {probe.capability} ({probe.permission})"
+    if probe.granted is None:
+        return Check(area, Finding.INFO, f"{what}: could not be told: {probe.detail}")
+    acting = probe.capability in ("stop", "release", "start", "hook", "set_release_time", "tags")
+    if probe.granted:
+        armed = account.bound.enforce and account.bound.listed
+        unneeded = acting and probe.capability == "stop" and not armed
+        return Check(area, Finding.OK, f"{what}: granted" + (", though this account only runs dry" if unneeded else ""))
+    if acting and not (account.bound.enforce and account.bound.listed):
+        return Check(area, Finding.OK, f"{what}: none, as expected in dry run")
+    if acting and probe.capability != "stop":
+        return Check(area, Finding.INFO, f"{what}: none")
+    return Check(area, Finding.FAULT, f"{what}: missing", f"grant {probe.permission}; deploy/iam has the files")
+
+
+def _stoppable(app: App, account: Account, area: str, boxes: list[Resource]) -> Iterator[Check]:
+    running = [r for r in boxes if r.state is State.RUNNING and r.ref.kind in COMPUTE]
+    if not running:
+        return
+    kinds = account.bound.facts().stoppable
+    able = [
+        r
+        for r in running
+        if r.ref.kind in kinds
+        and r.stop_effect is not None
+        and r.stop_effect.compute_billing_ends.value in ("yes", "partly")
+    ]
+    yield Check(area, Finding.INFO, f"a stop would end the compute bill of {len(able)} of {len(running)} running boxes")
+    unpriced = sum(1 for r in running if r.price is None)
+    if unpriced:
+        hint = "add them to a price book (prices: in costguard.yaml)"
+        yield Check(area, Finding.WARNING, f"{unpriced} running boxes have no known price", hint)
+
+
+def _usage_seen(account: Account, area: str, boxes: list[Resource], seen: set[str]) -> Iterator[Check]:
+    gpus = [r for r in boxes if r.state is State.RUNNING and r.gpus is not None]
+    blind = [r for r in gpus if str(r.ref) not in seen]
+    state = Finding.WARNING if blind else Finding.OK
+    yield Check(area, state, f"GPU use seen of {len(gpus) - len(blind)} of {len(gpus)} running GPU boxes")
+    for resource in blind:
+        text = f"no GPU use of {resource.name} ({resource.ref.id}): it is never stopped for being idle"
+        yield Check(area, Finding.WARNING, text, f"install the agent; see docs/providers.md for {account.provider}")
+
+
+def _channels(app: App, send: bool) -> Iterator[Check]:
+    if not app.workers:
+        yield Check("channels", Finding.WARNING, "no channel can send", "add channels: and notify.default")
+    for worker in app.workers:
+        channel = worker.channel
+        if not send:
+            yield Check(f"channel {channel.name}", Finding.INFO, f"{channel.kind}, not tried", "try it with --send")
+            continue
+        yield send_test(app, channel.name)
+
+
+def send_test(app: App, name: str) -> Check:
+    """Sends a real test message to one channel and says how it went."""
+    worker = next(w for w in app.workers if w.channel.name == name)
+    settings = app.config.settings
+    now = app.clock.now()
+    facts = test_facts(channel=name, now=now, timezone=settings.timezone.key)
+    place = next(c for c in settings.channels if c.name == name)
+    language = place.language or settings.language
+    message = render(
+        facts, fmt=worker.channel.render_format, language=language, now=now, idem_key=f"test/{name}/{now.isoformat()}"
+    )
+    try:
+        worker.channel.send(message)
+    except DeliveryError as error:
+        return Check(f"channel {name}", Finding.FAULT, str(error), error.hint or "")
+    return Check(f"channel {name}", Finding.OK, "a test message was accepted")

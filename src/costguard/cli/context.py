@@ -1,0 +1,121 @@
+"""What commands share: options, the loaded configuration, and the way to the tables, local or over the API."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from costguard.cli.console import Screen
+
+if TYPE_CHECKING:
+    from costguard.app.app import App
+    from costguard.config.load import Config
+
+CONFIG = "costguard.yaml"
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help=f"The configuration (default {CONFIG})."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout; logs go to stderr.")]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server", metavar="URL", envvar="COSTGUARD_SERVER", help="Ask a running costguard over its API instead."
+    ),
+]
+Resource = Annotated[
+    str, typer.Argument(metavar="RESOURCE", help="An id, account/id, a full ref, or a name that is unique.")
+]
+
+
+@dataclass
+class Globals:
+    """Options given before the command."""
+
+    config: Path | None = None
+
+
+def config_path(ctx: typer.Context, given: Path | None) -> Path:
+    """The configuration's path: the command's option, the one before it, COSTGUARD_CONFIG, or the default."""
+    shared = ctx.find_object(Globals)
+    chosen = given or (shared.config if shared else None)
+    return chosen or Path(os.environ.get("COSTGUARD_CONFIG", CONFIG))
+
+
+def load_config(ctx: typer.Context, given: Path | None) -> "Config":
+    """The configuration, its warnings told on stderr. Raises ConfigErrors."""
+    from costguard.config.load import load
+
+    return load(config_path(ctx, given), os.environ)
+
+
+def open_app(config: "Config") -> "App":
+    """The application on the machine's clock, with logging that masks the configuration's secrets."""
+    from costguard.app.app import App
+    from costguard.cli.logs import setup
+    from costguard.net.clock import SystemClock
+
+    app = App.open(config, SystemClock())
+    setup(app.redactor)
+    return app
+
+
+def person() -> str:
+    """Who pulls a lever at this terminal, for the ledger: ``cli:USER``."""
+    return f"cli:{os.environ.get('SUDO_USER') or os.environ.get('USER') or os.environ.get('LOGNAME') or 'operator'}"
+
+
+class Backend:
+    """Tables and levers, of the database beside the configuration or of a running costguard."""
+
+    def __init__(self, ctx: typer.Context, config: Path | None, server: str | None) -> None:
+        self._app: App | None = None
+        self._remote = None
+        if server:
+            from costguard.cli.remote import Remote
+
+            self._remote = Remote(server, os.environ.get("COSTGUARD_TOKEN"))
+            return
+        from costguard.app.serve import site_of
+        from costguard.web.api import Service
+
+        self._app = open_app(load_config(ctx, config))
+        self._service = Service(site_of(self._app))
+
+    def __enter__(self) -> "Backend":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._app is not None:
+            self._app.close()
+
+    @property
+    def app(self) -> "App | None":
+        """The local application; None for a remote one."""
+        return self._app
+
+    def table(self, name: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        if self._remote is not None:
+            return self._remote.table(name, query or {})
+        return self._service.table(name, query)
+
+    def pull(self, name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._remote is not None:
+            return self._remote.pull(name, values)
+        from costguard.daemon.levers import Person
+
+        return self._service.pull(name, values, Person(person()))
+
+
+def screen(as_json: bool) -> Screen:
+    return Screen(as_json=as_json)
+
+
+def wants_json() -> bool:
+    """Whether --json stands on the command line: errors are documents then as well."""
+    return "--json" in sys.argv

@@ -1,0 +1,72 @@
+"""The database: upgrade, check, backup, restore."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from costguard.cli.context import ConfigFile, load_config, person, screen
+
+group = typer.Typer(no_args_is_help=True, help="Look after the database.")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="db")
+
+
+@group.command()
+def upgrade(ctx: typer.Context, config: ConfigFile = None) -> None:
+    """Bring the schema to this version. A SQLite file is copied first; three copies are kept."""
+    from costguard.store.database import Database
+
+    database = Database(load_config(ctx, config).database_url())
+    database.upgrade()
+    screen(False).say(f"{database.address} is at this version's schema")
+
+
+@group.command()
+def check(ctx: typer.Context, config: ConfigFile = None) -> None:
+    """Whether the schema is this version's. Exit 1 when it is not."""
+    from costguard.errors import SchemaBehind
+    from costguard.store.database import Database
+
+    database = Database(load_config(ctx, config).database_url())
+    try:
+        database.check()
+    except SchemaBehind as error:
+        screen(False).warn(str(error))
+        raise typer.Exit(1) from None
+    screen(False).say(f"{database.address} is at this version's schema")
+
+
+@group.command()
+def backup(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the copy.")],
+    config: ConfigFile = None,
+) -> None:
+    """A consistent copy of a SQLite database, also while the daemon runs."""
+    from costguard.store.database import Database
+
+    Database(load_config(ctx, config).database_url()).backup(file)
+    screen(False).say(f"wrote {file}")
+
+
+@group.command()
+def restore(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, help="A backup.")],
+    config: ConfigFile = None,
+) -> None:
+    """Put a backup in the database's place. Open actions are cancelled, and costguard starts paused.
+
+    When everything looks right, `costguard resume` starts every ladder anew, with a fresh warning.
+    """
+    from costguard.net.clock import SystemClock
+    from costguard.store.database import Database
+
+    database = Database(load_config(ctx, config).database_url())
+    database.restore(file, now=SystemClock().now(), by=person())
+    screen(False).say(
+        "restored; open actions are cancelled and costguard is paused. `costguard resume` when all is well"
+    )

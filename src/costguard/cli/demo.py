@@ -1,0 +1,45 @@
+"""The demo."""
+
+from typing import Annotated
+
+import typer
+
+from costguard.cli.context import screen
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
+def demo(
+    listen: Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where the page is.")] = "127.0.0.1:8787",
+    headless: Annotated[bool, typer.Option("--headless", help="No page; as fast as it goes, to the end.")] = False,
+    minutes: Annotated[int | None, typer.Option("--minutes", min=1, help="How many simulated minutes.")] = None,
+    speed: Annotated[float, typer.Option("--speed", min=1, max=600, help="How many times faster than life.")] = 60.0,
+    lang: Annotated[str, typer.Option("--lang", "-l", metavar="zh|en", help="The language.")] = "",
+) -> None:
+    """A simulated GPU fleet under the starter policies: what burns, who is warned, what is kept, stopped and saved.
+
+    Example: `costguard demo --headless --minutes 480`
+    """
+    import logging
+
+    from costguard.app.demo.run import default_language, run
+    from costguard.cli.logs import setup
+    from costguard.errors import UsageError
+    from costguard.net.redact import Redactor
+
+    if lang not in ("", "zh", "en"):
+        raise UsageError(f"--lang is zh or en, not {lang!r}")
+    setup(Redactor(), "WARNING")
+    # The demo's story has faults in it; the page shows them, the terminal stays a story.
+    logging.getLogger("costguard").setLevel(logging.ERROR)
+    language = "zh" if lang == "zh" else "en" if lang == "en" else default_language()
+    run(
+        listen=listen,
+        headless=headless,
+        minutes=minutes or (480 if headless else None),
+        rate=speed,
+        language=language,
+        console=screen(False).out,
+    )

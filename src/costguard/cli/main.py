@@ -1,0 +1,72 @@
+"""The command line: ``costguard COMMAND``. Each command is a thin verb; this module only gathers them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from costguard import __version__
+from costguard.cli import database, demo, levers, money, notify, policies, service, setup, tables
+from costguard.cli.context import Globals, wants_json
+from costguard.errors import CostguardError
+
+
+class Group(TyperGroup):
+    """Turns our exceptions into words and exit codes, in one place."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CostguardError as error:
+            from costguard.cli.errors import report
+
+            raise typer.Exit(report(error, as_json=wants_json())) from None
+
+
+app = typer.Typer(
+    cls=Group,
+    name="costguard",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"costguard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", metavar="FILE", help="The configuration (default costguard.yaml).")
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Watches rented GPUs, warns people before it acts, stops what burns money for nothing, and proves what it saved.
+
+    Start with `costguard init`, then `check`, `doctor`, `audit`, `run`. `costguard demo` shows it all on a simulated
+    fleet.
+    """
+    ctx.obj = Globals(config)
+
+
+for module in (setup, service, money, tables, levers, policies, notify, database, demo):
+    module.register(app)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """The entry point. A closed pipe (``costguard fleet | head``) is no error."""
+    try:
+        app(args=argv)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

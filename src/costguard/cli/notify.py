@@ -1,0 +1,87 @@
+"""Messages: test, dead, replay."""
+
+from typing import Annotated
+
+import typer
+
+from costguard.cli.console import Column, when
+from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
+
+group = typer.Typer(no_args_is_help=True, help="Try channels, and list or resend what could not be delivered.")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="notify")
+
+
+@group.command("test")
+def try_channel(
+    ctx: typer.Context,
+    channel: Annotated[str, typer.Option("--channel", help="The channel's name.")],
+    config: ConfigFile = None,
+) -> None:
+    """Send a real test message to a channel, and explain what it answers. Exit 3 when it is not accepted."""
+    from costguard.app.doctor import Finding, send_test
+    from costguard.errors import UsageError
+
+    app = open_app(load_config(ctx, config))
+    try:
+        names = [worker.channel.name for worker in app.workers]
+        if channel not in names:
+            raise UsageError(f"no channel {channel!r} that can send", names)
+        found = send_test(app, channel)
+    finally:
+        app.close()
+    on = screen(False)
+    if found.finding is Finding.OK:
+        on.say(f"{channel}: {found.text}", "green")
+        return
+    on.warn(found.text + (f"\n  -> {found.hint}" if found.hint else ""))
+    raise typer.Exit(3)
+
+
+@group.command()
+def dead(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Messages that were given up, with the reason."""
+    from costguard.daemon.documents import listing, notice_json
+    from costguard.domain.notice import NoticeState
+    from costguard.store import outbox
+
+    app = open_app(load_config(ctx, config))
+    try:
+        with app.database.read() as conn:
+            found = outbox.list_notices(conn, states=[NoticeState.DEAD])
+    finally:
+        app.close()
+    on = screen(as_json)
+    if as_json:
+        on.document(listing("notices", "notices", (notice_json(n) for n in found)))
+        return
+    zone = app.config.settings.timezone
+    on.table(
+        "",
+        [
+            Column("ID"), Column("KIND"), Column("CHANNEL"), Column("SINCE"), Column("TRIES", right=True),
+            Column("ERROR", flexible=True),
+        ],
+        [[n.id, n.kind.value, n.channel, when(n.created_at, zone), str(n.attempts), n.last_error or ""] for n in found],
+        "No dead messages.",
+    )  # fmt: skip
+
+
+@group.command()
+def replay(
+    ctx: typer.Context,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Which (default: all).")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Queue dead messages again; the daemon sends them."""
+    from costguard.store import outbox
+
+    app = open_app(load_config(ctx, config))
+    try:
+        with app.database.write() as conn:
+            again = outbox.replay(conn, app.clock.now(), ids or None)
+    finally:
+        app.close()
+    screen(False).say(f"{len(again)} messages queued again")

@@ -1,0 +1,136 @@
+"""Before it runs: init, check, doctor."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(init)
+    app.command()(check)
+    app.command()(doctor)
+
+
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write (default: here).")] = Path(),
+    providers: Annotated[
+        str, typer.Option("--providers", "-p", metavar="a,b", help="aliyun, tencent, aws, simulated …")
+    ] = "simulated",
+    lang: Annotated[str, typer.Option("--lang", "-l", metavar="zh|en", help="Language of comments and messages.")] = "",
+) -> None:
+    """Write a commented starter configuration and policies. Never overwrites.
+
+    Example: `costguard init ops --providers aliyun,tencent --lang zh`
+    """
+    from costguard.app.demo.run import default_language
+    from costguard.config.init import init as write
+    from costguard.config.init import variables
+    from costguard.errors import UsageError
+
+    if lang not in ("", "zh", "en"):
+        raise UsageError(f"--lang is zh or en, not {lang!r}")
+    chosen = [name.strip() for name in providers.split(",") if name.strip()]
+    language = "zh" if lang == "zh" else "en" if lang == "en" else default_language()
+    written = write(directory, chosen, language)
+    on = screen(False)
+    for path in written:
+        on.say(f"wrote {path}")
+    needed = variables(chosen)
+    if needed:
+        on.say(f"set {', '.join(needed)} in the environment (or use ${{file:…}})")
+    where = "" if directory == Path() else f" -c {directory / 'costguard.yaml'}"
+    on.say(f"next: costguard check{where}")
+
+
+def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Everything that can be known without the network; ends with what each policy would do. Exit 78 on a mistake."""
+    from costguard.config.check import check as examine
+
+    loaded = load_config(ctx, config)
+    resources = None
+    if (path := loaded.database_url().removeprefix("sqlite:///")) != loaded.database_url() and Path(path).exists():
+        # Only then is the database module worth its import: a first check has no inventory.
+        from costguard.errors import StoreError
+        from costguard.store import inventory
+        from costguard.store.database import Database
+
+        database = Database(loaded.database_url())
+        try:
+            database.check()
+            with database.read() as conn:
+                resources = inventory.resources(conn)
+        except StoreError as error:
+            screen(as_json).warn(f"matches are not shown: {error}")
+        finally:
+            database.close()
+    report = examine(loaded, resources)
+    on = screen(as_json)
+    if as_json:
+        on.document(
+            {
+                "schema": "costguard.check/1",
+                "accounts": report.accounts,
+                "channels": report.channels,
+                "warnings": [str(w) for w in report.warnings],
+                "policies": [
+                    {"policy": p.policy, "rule": p.rule, "mode": p.mode, "steps": list(p.steps), "matches": p.matches,
+                     "fenced": p.fenced}
+                    for p in report.policies
+                ],
+            }
+        )  # fmt: skip
+        return
+    for warning in report.warnings:
+        on.warn(f"warning: {warning}")
+    for line in report.lines():
+        if not line.startswith("warning: "):
+            on.say(line)
+
+
+def doctor(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    account: Annotated[str | None, typer.Option("--account", "-a", help="Only this account.")] = None,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Also read usage, and name boxes that can't be seen.")
+    ] = False,
+    send: Annotated[bool, typer.Option("--send", help="Send a real test message to each channel.")] = False,
+) -> None:
+    """Prove identity, permissions, regions, use, channels and database, without side effects. Exit 1 on a fault.
+
+    Example: `costguard doctor --account prod-aliyun --metrics`
+    """
+    from costguard.app.doctor import Finding, examine
+    from costguard.errors import UsageError
+
+    loaded = load_config(ctx, config)
+    if account is not None and account not in loaded.accounts:
+        raise UsageError(f"no account {account!r}", sorted(loaded.accounts))
+    on = screen(as_json)
+    app = open_app(loaded)
+    marks = {
+        Finding.OK: ("ok", "green"),
+        Finding.INFO: ("-", "dim"),
+        Finding.WARNING: ("warn", "yellow"),
+        Finding.FAULT: ("FAULT", "bold red"),
+    }
+    checks = []
+    try:
+        for found in examine(app, only=account, metrics=metrics, send=send):
+            checks.append(found)
+            mark, style = marks[found.finding]
+            on.say(f"{mark:>5}  {found.area}: {found.text}" + (f"  -> {found.hint}" if found.hint else ""), style)
+    finally:
+        app.close()
+    faults = [c for c in checks if c.finding is Finding.FAULT]
+    if as_json:
+        lines = [{"area": c.area, "finding": c.finding.value, "text": c.text, "hint": c.hint} for c in checks]
+        on.document({"schema": "costguard.doctor/1", "ok": not faults, "checks": lines})
+    else:
+        on.say(f"{len(faults)} faults" if faults else "no faults", "bold")
+    if faults:
+        raise typer.Exit(1)
