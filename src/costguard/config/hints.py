@@ -6,6 +6,7 @@ Only texts. Whether a name is wrong is decided elsewhere; this says what was pro
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 
 _KEYS: Mapping[str, str] = {
     "zone": "timezone",
@@ -149,7 +150,9 @@ _BY_FIELD: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 _SYMBOL_MONEY = re.compile(r"\s*(HK\$|US\$|[¥￥$€£]|RMB|CNY|USD)\s*([\d,]+(?:\.\d+)?)\s*(.*)", re.IGNORECASE)
-_TRAILING_MONEY = re.compile(r"\s*([\d,]+(?:\.\d+)?)\s*(元|人民币|块|rmb|cny|usd|美元|[A-Z]{3})\s*(.*)", re.IGNORECASE)
+_TRAILING_MONEY = re.compile(
+    r"\s*([\d,]+(?:\.\d+)?\s*万?)\s*(元|人民币|块|rmb|cny|usd|美元|[A-Z]{3})\s*(.*)", re.IGNORECASE
+)
 _CURRENCY = {
     "¥": "CNY", "￥": "CNY", "元": "CNY", "块": "CNY", "人民币": "CNY", "rmb": "CNY", "cny": "CNY", "$": "USD",
     "us$": "USD", "usd": "USD", "美元": "USD", "€": "EUR", "£": "GBP", "hk$": "HKD",
@@ -217,5 +220,7 @@ def text_hint(value: str) -> str | None:
     if unit and unit not in _PER:
         return None
     plain = digits.replace(",", "")
+    if "万" in plain:
+        plain = f"{(Decimal(plain.rstrip(' 万')) * 10_000).normalize():f}"
     spelling = f"{plain} {currency}{_PER.get(unit, '')}"
     return None if spelling == value.strip() else f'write "{spelling}"'

@@ -30,6 +30,10 @@ def check(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError
         previous[rung.at] = rung
         if rung.at is not None and kind.subject is not SubjectType.BUDGET:
             errors.append(document.error((*here, "at"), "at names a step of a budget; use after", key=True))
+        steps = getattr(policy.when, "at", ())
+        if rung.at is not None and kind.subject is SubjectType.BUDGET and rung.at not in steps:
+            known = ", ".join(f"{step:g}%" for step in steps)
+            errors.append(document.error((*here, "at"), f"no step {rung.at:g}%: when.at has {known}"))
         if rung.do.ends_billing and not kind.may_stop:
             errors.append(document.error((*here, "do"), f"rule {policy.rule} only tells; it never ends anything"))
         elif rung.do.ends_billing:

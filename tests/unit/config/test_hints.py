@@ -13,6 +13,8 @@ from costguard.rules.policy import Match, Rung
         ("¥90,000", 'write "90000 CNY"'),
         ("¥1,234.50/时", 'write "1234.50 CNY/h"'),
         ("90,000元", 'write "90000 CNY"'),
+        ("9万元", 'write "90000 CNY"'),
+        ("1.5 万元", 'write "15000 CNY"'),
         ("12元/小时", 'write "12 CNY/h"'),
         ("$3.5/hour", 'write "3.5 USD/h"'),
         ("200 rmb/天", 'write "200 CNY/day"'),

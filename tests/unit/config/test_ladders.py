@@ -69,3 +69,18 @@ def test_only_what_can_stop_needs_a_match() -> None:
     assert told("{name: p, rule: idle, respond: [{do: notify}]}") == ([], [])
     errors, _ = told("{name: p, rule: idle, respond: [{do: warn}, {after: 1h, do: stop}]}")
     assert errors == ["a policy that can stop or release needs match"]
+
+
+@pytest.mark.parametrize(
+    ("respond", "message"),
+    [
+        ("[{at: 50%, do: warn}, {at: 100%, after: 30m, do: stop}]", None),
+        ("[{do: warn}, {at: 100%, after: 30m, do: stop}]", None),
+        ("[{at: 100%, do: warn}, {after: 30m, do: stop}]", "nobody is warned before this stop"),
+        ("[{at: 100%, do: warn}, {at: 50%, after: 30m, do: stop}]", "nobody is warned before this stop"),
+        ("[{at: 90%, do: notify}]", "no step 90%: when.at has 50%, 80%, 100%"),
+    ],
+)
+def test_steps_of_a_budget(respond: str, message: str | None) -> None:
+    errors, _ = told(f"{{name: p, rule: budget, match: all, when: {{amount: 9 CNY}}, respond: {respond}}}")
+    assert errors == ([] if message is None else [message])
