@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.codec import encode
 from costguard.domain.decision import Response
-from costguard.domain.finding import Subject
+from costguard.domain.finding import Finding, Subject
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
 from costguard.domain.snapshot import SourceStatus
@@ -81,6 +81,30 @@ def budget_facts(
         period_start=period_start, period_end=period_end, basis=basis, forecast=forecast,
         gone_at=gone_at, estimated=estimated, recovered=recovered,
         drivers=[{"key": key, "money": money} for key, money in drivers],
+    )  # fmt: skip
+
+
+def budget_step_facts(
+    *,
+    finding: Finding,
+    now: datetime,
+    timezone: str,
+    dry_run: bool = False,
+    recovered: bool = False,
+    links: Mapping[str, str] | None = None,
+) -> Facts:
+    """The same from a finding of the rule ``budget`` on its budget. Raises KeyError for a finding of another shape."""
+    evidence = finding.evidence
+    numbers = ("spent", "amount", "period", "period_start", "period_end", "basis", "forecast", "gone_at", "estimated")
+    drivers = evidence.get("drivers")
+    return document(
+        NoticeKind.BUDGET, now, timezone, dry_run, links,
+        dedup=f"{encode(evidence['period_start'])} {finding.threshold}{' ok' if recovered else ''}",
+        name=finding.policy, threshold=finding.threshold, recovered=recovered,
+        drivers=[{"key": pair[0], "money": pair[1]} for pair in drivers or () if isinstance(pair, tuple)]
+        if isinstance(drivers, tuple)
+        else [],
+        **{key: evidence[key] for key in numbers},
     )  # fmt: skip
 
 
