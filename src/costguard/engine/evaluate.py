@@ -4,13 +4,14 @@ Policies do not see each other and resources do not see each other, so the order
 answer.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
 from costguard.domain.finding import Finding, Judgement, Outcome, SubjectType
-from costguard.domain.resource import Resource, ResourceRef
+from costguard.domain.resource import Resource, ResourceRef, State
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.usage import WindowSpec
 from costguard.engine.activity import ACTIVITY_WINDOWS
@@ -35,12 +36,14 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """What the rules say. ``judgements`` by policy name, also those that do not fire; ``matched`` the refs
-    of the resources that the policy speaks of; ``findings`` ordered by policy, subject and threshold."""
+    of the resources that the policy speaks of; ``findings`` ordered by policy, subject and threshold.
+    ``running`` counts running resources by (policy, account), and by ("", account) for all: shares are of these."""
 
     policies: Mapping[str, Prepared]
     judgements: Mapping[str, tuple[Judgement, ...]]
     findings: tuple[Finding, ...]
     matched: Mapping[str, tuple[ResourceRef, ...]]
+    running: Mapping[tuple[str, str], int]
 
 
 def prepare(policy: Policy) -> Prepared:
@@ -64,16 +67,18 @@ def evaluate(policies: Iterable[Policy | Prepared], snapshot: Snapshot) -> Evalu
     judgements: dict[str, tuple[Judgement, ...]] = {}
     matched: dict[str, tuple[ResourceRef, ...]] = {}
     findings: list[Finding] = []
+    running = Counter(("", resource.ref.account) for resource, _ in pairs if resource.state is State.RUNNING)
     for name, ready in prepared.items():
         resources = ready.matcher.select(pairs)
         answers = _judge(ready, resources, snapshot)
         judgements[name] = answers
+        running.update((name, resource.ref.account) for resource in resources if resource.state is State.RUNNING)
         matched[name] = tuple(resource.ref for resource in resources)
         fires = [answer for answer in answers if answer.outcome is Outcome.FIRES]
         fires.sort(key=lambda answer: (answer.subject.key, answer.threshold))
         findings.extend(_finding(ready, answer) for answer in fires)
     findings.sort(key=attrgetter("policy"))
-    return Evaluation(prepared, judgements, tuple(findings), matched)
+    return Evaluation(prepared, judgements, tuple(findings), matched, running)
 
 
 def _judge(ready: Prepared, resources: Sequence[Resource], snapshot: Snapshot) -> tuple[Judgement, ...]:

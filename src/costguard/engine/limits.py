@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Answer, GuardCode, Response, Verdict
-from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import Snapshot
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.settings import EngineSettings
@@ -29,18 +28,23 @@ def counted(action: Action, now: datetime) -> bool:
 
 
 class Limits:
-    """The places that are left, in one cycle. ``ask`` looks, ``take`` uses one up."""
+    """The places that are left, in one cycle. ``ask`` looks, ``take`` uses one up.
+
+    ``evaluation`` is the last one of the whole fleet: its counts are what shares are shares of.
+    """
 
     def __init__(
         self, evaluation: Evaluation, snapshot: Snapshot, settings: EngineSettings, actions: Iterable[Action]
     ) -> None:
         self._evaluation, self._snapshot, self._settings = evaluation, snapshot, settings
         self._used: Counter[tuple[str, str, bool]] = Counter()
+        self._stopped: Counter[tuple[str, str]] = Counter()
         self._oldest: dict[tuple[str, str, bool], datetime] = {}
-        self._running: dict[tuple[str, str], int] = {}
         for action in {a.id: a for a in actions}.values():
             if counted(action, snapshot.now):
                 self._count(action, action.executed_at or action.ended_at or snapshot.now)
+                if action.state is ActionState.DONE:
+                    self._stopped.update(((action.policy, action.subject.account), ("", action.subject.account)))
 
     def ask(self, policy: str, account: str, dry: bool) -> Verdict | None:
         """LIMIT (with the moment at which a place gets free) when none is left; None when there is one."""
@@ -73,12 +77,9 @@ class Limits:
                 self._oldest[slot] = min(at, self._oldest.get(slot, at))
 
     def _share(self, percent: float | None, policy: str, account: str) -> int | None:
-        """max(1, floor(share × running resources matched)), or over all of the account for policy ''."""
+        """max(1, floor(share × running resources matched)); what was stopped within the hour ran when it began,
+        so that the first stop of a plan does not take away the place of its last."""
         if percent is None:
             return None
-        key = (policy, account)
-        if key not in self._running:
-            refs: Iterable[ResourceRef] = self._evaluation.matched[policy] if policy else self._snapshot.resources
-            resources = self._snapshot.resources
-            self._running[key] = sum(1 for ref in refs if ref.account == account and resources[ref].is_running)
-        return max(1, int(percent * self._running[key] / 100 + 1e-9))
+        base = self._evaluation.running.get((policy, account), 0) + self._stopped[policy, account]
+        return max(1, int(percent * base / 100 + 1e-9))

@@ -137,3 +137,20 @@ def test_the_rung_of_a_row() -> None:
     assert len(ladder_of(row, prepare(POLICY)).rungs) == 2
     live = replace(BOX, name="new")
     assert with_live(snapshot_of(BOX), live).resources[BOX.ref] is live
+
+
+def test_a_share_is_of_the_whole_fleet_although_only_one_box_is_read() -> None:
+    fleet = [BOX, *(make_resource(f"i-{i + 2}", tags={"role": "dev"}) for i in range(7))]
+    policy = idle_policy(match={"tags": {"role": ["dev"]}}, limits={"share": "25%"})
+    cycles = Cycles([policy], EngineSettings(per_hour=None, share=25.0))
+    cycles.cycle(snapshot_of(*fleet))
+    for row in cycles.open:
+        cycles.deliver(NOW, row)
+    cycles.cycle(snapshot_of(*fleet, now=NOW_DUE))
+    flying = [row for row in cycles.open if row.state.in_flight]
+    assert len(flying) == 2
+    whole = evaluate([policy], snapshot_of(*fleet, now=NOW_DUE))
+    for row in flying:
+        live = next(box for box in fleet if box.ref.id == row.subject.id)
+        alone = snapshot_of(live, now=NOW_DUE)
+        assert recheck(row, prepare(policy), alone, cycles.open, cycles.settings, whole).kind is EventKind.HOLDS
