@@ -219,7 +219,7 @@ def text_hint(value: str) -> str | None:
     unit = rest.strip().lstrip("/每 ").lower()
     if unit and unit not in _PER:
         return None
-    plain = digits.replace(",", "")
+    plain = digits.replace(",", "").strip()
     if "万" in plain:
         plain = f"{(Decimal(plain.rstrip(' 万')) * 10_000).normalize():f}"
     spelling = f"{plain} {currency}{_PER.get(unit, '')}"
