@@ -104,10 +104,12 @@ def steps(policy: Policy) -> tuple[str, ...]:
     base = waits(policy)
     told: dict[str, None] = {}
     for rung in policy.respond:
-        if rung.at is None:
-            when = _moment(base + (rung.after or _NONE))
+        reached = getattr(policy.when, "at", ()) if rung.at is None else (rung.at,)
+        if reached:
+            when = f"at {'/'.join(f'{step:g}%' for step in reached)}"
+            when += f" + {format_duration(rung.after)}" if rung.after else ""
         else:
-            when = f"at {rung.at:g}%" + (f" {format_duration(rung.after)} later" if rung.after else "")
+            when = _moment(base + (rung.after or _NONE))
         notes = (" after a hook" if rung.hook else "") + (" once approved" if rung.approve else "")
         told[f"{_verb(rung.do)} {when}{notes}"] = None
     return tuple(told)

@@ -25,6 +25,14 @@ policies:
     when: {tag: "costguard:ttl"}
     respond: [{do: warn}, {after: 1h, do: stop, approve: true}]
 """
+BUDGET = """\
+policies:
+  - name: month
+    rule: budget
+    match: all
+    when: {amount: "9 CNY", at: [50%, 100%]}
+    respond: [{do: notify}, {at: 50%, do: warn}, {at: 100%, after: 30m, do: stop}]
+"""
 SETTINGS = """\
 version: 1
 accounts: [{name: a, provider: simulated, account_id: "1"}]
@@ -63,6 +71,12 @@ def test_with_one_they_are_counted_and_so_is_the_fence(tmp_path: Path) -> None:
         "idle-quiet dry_run · matches 4 · notify at 4h · fenced 2",
         "ttl enforce · matches 4 · warn at once, stop at 1h once approved · fenced 2",
     ]
+
+
+def test_a_budget_is_told_by_its_steps(tmp_path: Path) -> None:
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "b.yaml").write_text(BUDGET)
+    assert lines(tmp_path)[-1] == "month dry_run · notify at 50%/100%, warn at 50%, stop at 100% + 30m"
 
 
 def test_enforce_that_nothing_is_armed_for_says_so(tmp_path: Path) -> None:
