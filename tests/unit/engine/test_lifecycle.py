@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -256,3 +257,18 @@ def test_every_change_of_state_is_dated() -> None:
         changed = advance(replace(row(state), updated_at=NOW - HOUR), event, NOW, SETTINGS).action
         assert changed.state is after
         assert state is after or changed.updated_at == NOW
+
+
+def test_the_page_shows_the_table() -> None:
+    """docs/lifecycle.md lists the events of each state."""
+    page = (Path(__file__).parents[3] / "docs" / "lifecycle.md").read_text("utf-8")
+    section = page.split("## States and events")[1].split("\n## ")[0]
+    shown = {}
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 2 and cells[0] in set(S):
+            shown[cells[0]] = set(cells[1].split())
+    known: dict[str, set[str]] = {}
+    for state, kind in TABLE:
+        known.setdefault(state.value, set()).add(kind.value)
+    assert shown == known
