@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
-from costguard.cli.main import app
 
+from costguard.cli.main import app
 from scripts.pages.markdown import code, table
 
 
