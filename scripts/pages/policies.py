@@ -27,8 +27,7 @@ is an error unless its rung says `unwarned: true`. Several policies on one resou
 rungs that are due and allowed the mildest that ends the compute bill acts, then the earliest due, then by name.
 
 **Keeping a box.** Tags `costguard=keep`, `costguard:keep-until=2026-12-01T09:00+08:00` (case, spaces, `-` and
-`_` do not matter; a malformed tag keeps and tells the owner), `costguard keep RESOURCE --for 4h --reason R`, or
-the page."""
+`_` do not matter; a malformed tag keeps and tells the owner), or `costguard keep RESOURCE --for 4h --reason R`."""
 
 
 def page(root: Path) -> str:
