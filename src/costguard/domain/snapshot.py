@@ -102,10 +102,13 @@ class AccountFacts:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Frozen facts. ``usage[ref][spec]`` are the windows of every series that the spec's metric has;
-    no entry means that nothing arrived, which is unknown and never zero. ``heartbeats`` hold until
+    no entry means that nothing arrived, which is unknown and never zero. ``month_use`` is the mean use of the
+    cards of prepaid boxes over the last 30 days (percent, of what was seen). ``heartbeats`` hold until
     when a job said it is alive. ``self_ids`` are costguard's own machine ids. ``last_run`` is the
-    ``now`` of the previous cycle (None at the first). ``gaps`` are the stretches (from, to) of the last 16
-    days in which no cycle ran for longer than 10 min; the time before the very first cycle is one.
+    ``now`` of the previous cycle (None at the first). ``unattached_since`` tells of disks and addresses
+    that belong to nothing since when (the listing that first saw it so). ``gaps`` are the stretches
+    (from, to) of the last 16 days in which no cycle ran for longer than 10 min; the time before the very
+    first cycle is one. ``spot_prices`` are change points, the one before the longest ``for`` included.
     """
 
     now: datetime
@@ -113,9 +116,11 @@ class Snapshot:
     resources: Mapping[ResourceRef, Resource] = field(default_factory=dict)
     usage: Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]] = field(default_factory=dict)
     sources: tuple[SourceStatus, ...] = ()
+    month_use: Mapping[ResourceRef, float] = field(default_factory=dict)
     heartbeats: Mapping[ResourceRef, datetime] = field(default_factory=dict)
     keeps: Mapping[ResourceRef, Keep] = field(default_factory=dict)
     power_events: Mapping[ResourceRef, tuple[PowerEvent, ...]] = field(default_factory=dict)
+    unattached_since: Mapping[ResourceRef, datetime] = field(default_factory=dict)
     disputed_until: Mapping[ResourceRef, datetime] = field(default_factory=dict)
     spot_prices: tuple[Price, ...] = ()
     on_demand_prices: tuple[Price, ...] = ()

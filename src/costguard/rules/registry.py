@@ -10,20 +10,38 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, create_model
 
+from costguard.rules.anomaly import ANOMALY
+from costguard.rules.balance import BALANCE
 from costguard.rules.budget import BUDGET
+from costguard.rules.expiry import EXPIRY
 from costguard.rules.idle import IDLE
 from costguard.rules.kind import RuleKind
 from costguard.rules.lifetime import LIFETIME
 from costguard.rules.policy import Policy
+from costguard.rules.quota import QUOTA
 from costguard.rules.schedule import SCHEDULE
+from costguard.rules.spot_price import SPOT_PRICE
+from costguard.rules.stuck import STUCK
+from costguard.rules.underused import UNDERUSED
+from costguard.rules.unmonitored import UNMONITORED
 from costguard.rules.untagged import UNTAGGED
+from costguard.rules.waste import WASTE
 
 _KINDS: tuple[RuleKind[Any], ...] = (
-    BUDGET,
     IDLE,
+    STUCK,
+    UNDERUSED,
     LIFETIME,
     SCHEDULE,
+    SPOT_PRICE,
+    BUDGET,
+    BALANCE,
+    ANOMALY,
+    WASTE,
     UNTAGGED,
+    UNMONITORED,
+    QUOTA,
+    EXPIRY,
 )
 
 RULES = MappingProxyType({kind.name: kind for kind in _KINDS})

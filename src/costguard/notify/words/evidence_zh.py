@@ -88,6 +88,141 @@ def _schedule(v: Values, doc: Doc) -> str:
     return f"{v.at('off_since')} 起为关机时段{until}，{v.at('started_at')} 启动后一直在运行{cost}{weekdays}"
 
 
+def _stuck(v: Values, doc: Doc) -> str:
+    if "gpu_util_mean" not in v:
+        return ""
+    cards, stuck = v.number("cards_expected") or 0, v.number("cards_stuck") or 0
+    which = f"{cards:g} 张卡中 {stuck:g} 张" if cards > 1 else "GPU "
+    cost = f"，已花约 {v.money('cost')}" if "cost" in v else ""
+    return (
+        f"{which}连续 {v.span('window')}利用率 {v.percent('gpu_util_mean')}，功耗最高只有上限的 "
+        f"{v.percent('gpu_power_max')}（干活的卡高于 {v.percent('gpu_power_below')}），没有心跳{cost}："
+        "请看任务是否在空等"
+    )
+
+
+def _underused(v: Values, doc: Doc) -> str:
+    if "advice" not in v:
+        return ""
+    used = f"{v.span('window')}内在用的卡平均利用率 {v.percent('gpu_util_mean')}"
+    match v.plain("advice"):
+        case "fewer_cards":
+            unused, cards = v.plain("cards_unused"), v.plain("cards_expected")
+            return f"{cards} 张卡中 {unused} 张没人用，{used}；可换卡数更少的规格"
+        case "starved":
+            cpu = f"，CPU {v.cores('cpu_cores_mean')}/{v.plain('vcpus')} 核" if "cpu_cores_mean" in v else ""
+            disk = f"，磁盘 {v.rate('disk_mean')}" if "disk_mean" in v else ""
+            return f"{used}{cpu}{disk}；显卡在等数据：可增加加载进程、换更快的盘或加缓存"
+        case _:
+            return f"{used}，低于 {v.percent('gpu_util_below')}；可换更小的卡或规格"
+
+
+def _spot_price(v: Values, doc: Doc) -> str:
+    if "market_price" not in v:
+        return "没有设置出价上限，市场价可能涨到甚至超过按量价" if "sku" in v else ""
+    zone = f"（{v.plain('zone')}）" if "zone" in v else ""
+    parts = [f"市场价 {v.money('market_price')}/h{zone}"]
+    if "limit" in v:
+        parts.append(f"限价 {v.money('limit')}/h")
+    if "on_demand_limit" in v:
+        parts.append(f"按量价折算的限价 {v.money('on_demand_limit')}/h")
+    if "above_for" in v:
+        parts.append(f"已超过 {v.span('above_for')}")
+    if "cap" in v:
+        parts.append(f"出价上限 {v.money('cap')}/h")
+    if "cheaper_zone" in v:
+        parts.append(f"{v.plain('cheaper_zone')} 更便宜：{v.money('cheaper_price')}/h")
+    return "，".join(parts)
+
+
+def _balance(v: Values, doc: Doc) -> str:
+    if "available" not in v:
+        return ""
+    frozen = f"（已扣除冻结 {v.money('frozen')}）" if "frozen" in v else ""
+    parts = [f"余额 {v.money('available')}{frozen}"]
+    if "burn_per_day" in v:
+        parts.append(f"按现在运行的每天消耗 {v.money('burn_per_day')}")
+    if "days_left" in v:
+        parts.append(f"还能用 {v.span('days_left')}" + (f"，到 {v.at('empty_at')}" if "empty_at" in v else ""))
+    if "amount_below" in v:
+        parts.append(f"下限 {v.money('amount_below')}")
+    if "needed_until" in v:
+        parts.append(f"需撑到 {v.at('needed_until')}")
+    if v.number("unpriced"):
+        parts.append(f"{v.plain('unpriced')} 台运行中的机器价格未知，未计入")
+    return "，".join(parts)
+
+
+def _anomaly(v: Values, doc: Doc) -> str:
+    if "limit" in v:
+        creator = f"，创建者 {v.plain('creator')}" if "creator" in v else ""
+        return f"{v.at('created_at')} 新建，{v.money('price')}/h，超过 {v.money('limit')}/h{creator}"
+    if "median" not in v:
+        return ""
+    most = f"；花费最多：{v.pairs('drivers')}" if "drivers" in v else ""
+    return (
+        f"{v.at('day')} 起的一天 {v.money('spent')}，同类日子通常 {v.money('median')}"
+        f"（{v.plain('days')} 天的中位数），多出 {v.money('over')}{most}"
+    )
+
+
+def _waste(v: Values, doc: Doc) -> str:
+    if "reason" not in v:
+        return ""
+    size = f"（{v.plain('size_gib')} GiB）" if "size_gib" in v else ""
+    told = {
+        "unattached": f"未挂载 {v.span('unattached_for')}{size}",
+        "orphan": f"源云盘 {v.plain('source')} 已不存在，快照已 {v.span('age')}{size}",
+        "stopped": f"已停机 {v.span('stopped_for')}",
+        "no_requests": f"{v.span('window')}内没有任何请求",
+    }.get(v.plain("reason"), "")
+    parts = f"，仍保留 {v.listed('parts')}" if "parts" in v else ""
+    cost = f"，每天 {v.money('cost_per_day')}，至今 {v.money('cost')}" if "cost_per_day" in v else ""
+    return f"{told}{parts}{cost}"
+
+
+def _unmonitored(v: Values, doc: Doc) -> str:
+    if "cards_expected" not in v:
+        return ""
+    seen, cards = v.number("cards_seen") or 0, v.number("cards_expected") or 0
+    what = f"{cards:g} 张卡中 {cards - seen:g} 张的用量" if seen else "GPU 用量"
+    share = f"，占这些 GPU 机器花费的 {v.fraction('share')}" if "share" in v else ""
+    agent = _AGENTS.get(v.plain("provider"), "可把 DCGM 接入 Prometheus，或让任务发送 `costguard heartbeat`")
+    return f"{v.span('window')}没有 {what}{share}，无法判断是否空闲；{agent}"
+
+
+def _quota(v: Values, doc: Doc) -> str:
+    if "share" not in v:
+        return ""
+    unit = f" {v.plain('unit')}" if "unit" in v else ""
+    where = f"（{v.plain('region')}）" if "region" in v else ""
+    used, limit = v.plain("used") or "0", v.plain("limit")
+    return f"{v.plain('quota')}{where}已用 {used}/{limit}{unit}，占 {v.fraction('share')}，剩余 {v.plain('free')}"
+
+
+def _expiry(v: Values, doc: Doc) -> str:
+    if "expires_at" not in v:
+        return ""
+    left = v.evidence.get("left")
+    when = f"{v.at('expires_at')} 到期"
+    parts = [
+        f"{when}，还有 {v.span('left')}" if isinstance(left, timedelta) and left > timedelta() else f"{when}，已过期"
+    ]
+    renews = v.evidence.get("auto_renew")
+    parts.append("自动续费未知" if renews is None else "自动续费已开" if renews else "自动续费未开")
+    parts.append(f"最近 30 天显卡平均利用率 {v.percent('use_mean')}" if "use_mean" in v else "没有用量数据")
+    if "month_cost" in v:
+        parts.append(f"每月 {v.money('month_cost')}")
+    return "，".join(parts)
+
+
+_AGENTS = {
+    "aliyun": "请安装 NVIDIA 驱动和云监控插件",
+    "tencent": "请安装 GPU 驱动和云监控组件",
+    "aws": "请安装 CloudWatch agent 并开启 nvidia_gpu",
+}
+
+
 def _untagged(v: Values, doc: Doc) -> str:
     if "missing" not in v:
         return ""
@@ -111,8 +246,17 @@ def _shown(v: Values, key: str, value: object) -> str:
 
 _RULES: Mapping[str, Callable[[Values, Doc], str]] = {
     "idle": _idle,
+    "stuck": _stuck,
+    "underused": _underused,
     "lifetime": _lifetime,
     "schedule": _schedule,
+    "spot_price": _spot_price,
     "budget": _budget,
+    "balance": _balance,
+    "anomaly": _anomaly,
+    "waste": _waste,
     "untagged": _untagged,
+    "unmonitored": _unmonitored,
+    "quota": _quota,
+    "expiry": _expiry,
 }

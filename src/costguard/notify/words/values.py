@@ -35,6 +35,11 @@ class Values:
         value = self.number(key)
         return f"{value:.1f}".removesuffix(".0") + "%" if value is not None else ""
 
+    def fraction(self, key: str) -> str:
+        """A part of one as whole percent."""
+        value = self.number(key)
+        return f"{value:.0%}" if value is not None else ""
+
     def cores(self, key: str) -> str:
         value = self.number(key)
         return f"{value:.2f}".rstrip("0").rstrip(".") if value is not None else ""

@@ -1,0 +1,119 @@
+"""Forecast: what a calendar period will have cost at its end, between which bounds, and how good the method is here.
+
+The amount is that of :mod:`costguard.rules.trend`, the same one that budgets compare. The bounds are the method's own
+errors over the past eight weeks, and its skill is measured against the run rate, which anybody can compute by hand.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from costguard.domain.budget import Spend
+from costguard.domain.money import Money
+from costguard.domain.resource import Resource
+from costguard.domain.snapshot import Snapshot
+from costguard.rules.spending import Period, PeriodName, spending
+from costguard.rules.trend import fit, outlook
+
+METHOD = "what runs on, to its planned stop + level of 7 days x weekday for the rest"
+HORIZON, ORIGINS, LEAST_ERRORS = 7, 56, 10  # days
+LOW, HIGH = Fraction(1, 10), Fraction(9, 10)
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """``low`` and ``high`` hold four of five past errors; None while fewer than ten are known.
+
+    ``spent`` is what was spent so far, ``run_rate`` what the period would cost at its own daily mean so far.
+    ``skill`` is 1 − (error of the method ÷ error of the run rate): 0 is no better, below 0 worse; None if unknown.
+    """
+
+    amount: Money
+    low: Money | None
+    high: Money | None
+    spent: Money
+    run_rate: Money | None
+    skill: float | None
+    method: str = METHOD
+
+
+def forecast(
+    rows: Sequence[Spend],
+    resources: Sequence[Resource],
+    snapshot: Snapshot,
+    *,
+    period: PeriodName = "month",
+    zone: ZoneInfo | None = None,
+    currency: str | None = None,
+) -> Forecast | None:
+    """The period that ``snapshot.now`` lies in, in the reporting currency unless another is given.
+
+    ``rows`` should reach back ten weeks for bounds and skill. None when nothing is known to go on.
+    """
+    zone, currency = zone or ZoneInfo(snapshot.timezone), currency or snapshot.currency
+    span = Period.of(period, snapshot.now, zone)
+    sums = spending(rows, snapshot, zone, currency)
+    seen = outlook(sums, rows, resources, snapshot, zone, span.first, span.end)
+    if seen is None:
+        return None
+    today = snapshot.now.astimezone(zone).date()
+    days = {day: money.nanos for day, money in sums.days.items()}
+    tests = tuple(_tests(days, today))
+    low, high = _bounds([Fraction(actual - ours, ours) for ours, _, actual in tests if ours > 0])
+    left = seen.committed + seen.rest
+    return Forecast(
+        amount=seen.total,
+        low=None if low is None else seen.spent + _scaled(left, low),
+        high=None if high is None else seen.spent + _scaled(left, high),
+        spent=seen.spent,
+        run_rate=_run_rate(seen.spent, span, snapshot),
+        skill=_skill(tests),
+    )
+
+
+def _run_rate(spent: Money, span: Period, snapshot: Snapshot) -> Money | None:
+    gone, whole = snapshot.now - span.start, span.end - span.start
+    if gone < _DAY:
+        return None
+    return spent.times(Decimal(whole // timedelta(seconds=1)) / (gone // timedelta(seconds=1)))
+
+
+def _scaled(money: Money, error: Fraction) -> Money:
+    return Money(round(money.nanos * max(Fraction(), 1 + error)), money.currency)
+
+
+def _tests(days: Mapping[date, int], today: date) -> Iterator[tuple[int, int, int]]:
+    """(method, run rate, actual) nanos of seven days from each past day that had three whole days before it."""
+    if not days:
+        return
+    first = min(days)
+    for back in range(HORIZON, ORIGINS + HORIZON):
+        origin = today - back * _DAY
+        trend = fit({day: nanos for day, nanos in days.items() if day < origin}, origin)
+        if trend is None:
+            continue
+        coming = [origin + n * _DAY for n in range(HORIZON)]
+        begin = max(first, (origin - _DAY).replace(day=1))
+        past = [days.get(begin + n * _DAY, 0) for n in range((origin - begin).days)]
+        mean = Fraction(sum(past), len(past))
+        ours = round(sum((trend.on(day) for day in coming), Fraction()))
+        yield ours, round(mean * HORIZON), sum(days.get(day, 0) for day in coming)
+
+
+def _bounds(errors: Sequence[Fraction]) -> tuple[Fraction | None, Fraction | None]:
+    """The tenth and ninetieth hundredth of the errors (nearest rank)."""
+    if len(errors) < LEAST_ERRORS:
+        return None, None
+    ranked = sorted(errors)
+    low, high = (ranked[min(len(ranked) - 1, int(q * len(ranked)))] for q in (LOW, HIGH))
+    return low, high
+
+
+def _skill(tests: Sequence[tuple[int, int, int]]) -> float | None:
+    ours = sum(abs(actual - method) for method, _, actual in tests)
+    theirs = sum(abs(actual - rate) for _, rate, actual in tests)
+    return round(1 - ours / theirs, 3) if len(tests) >= LEAST_ERRORS and theirs else None
