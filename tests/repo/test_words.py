@@ -16,7 +16,7 @@ FORBIDDEN = {
     ),
     "an unfinished thought": re.compile(r"\b(?:FIX" r"ME|X" r"XX|TO" r"DO)\b:?(?!\s*[|`'\"=)\],])"),
     "a long-lived AWS key": re.compile(r"\bAK" r"IA(?!IOSFODNN7)[0-9A-Z]{16}\b"),
-    "an Alibaba Cloud key": re.compile(r"\bLT" r"AI[0-9A-Za-z]{16,}\b"),
+    "an Alibaba Cloud key": re.compile(r"\bLT" r"AI(?!\w*EXAMPLE)[0-9A-Za-z]{16,}\b"),
     "a Slack token": re.compile(r"\bxo" r"x[baprs]-(?!1111)\d{9,}-\d{9,}-[0-9A-Za-z]{16,}"),
     "a private key": re.compile(r"-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE" r" KEY-----"),
 }

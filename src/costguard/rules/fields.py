@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from costguard.domain.money import Money
-from costguard.domain.time import DAYS, DayKind, TimeRange, format_duration, parse_duration
+from costguard.domain.time import DAYS, DayKind, TimeRange, parse_duration
 
 _NUMBER = r"[+-]?\d+(?:\.\d+)?"
 _MONEY = re.compile(rf"({_NUMBER})\s+([A-Z]{{3}})")
@@ -43,6 +43,13 @@ def _duration(value: object) -> timedelta:
     if isinstance(value, bool | int | float):
         raise ValueError(f"a duration needs a unit: write {value}m, {value}h or {value}d")
     return parse_duration(str(value))
+
+
+def _duration_text(span: timedelta) -> str:
+    """Exact, unlike the two units that people are shown: a policy's hash is made of it."""
+    days, rest = span.days, span.seconds
+    counts = (days, "d"), (rest // 3600, "h"), (rest // 60 % 60, "m"), (rest % 60, "s")
+    return "".join(f"{count}{unit}" for count, unit in counts if count) or "0s"
 
 
 def percent(value: object) -> float:
@@ -170,7 +177,7 @@ def _text_schema(pattern: str, example: str) -> WithJsonSchema:
 Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
-    PlainSerializer(format_duration, return_type=str),
+    PlainSerializer(_duration_text, return_type=str),
     _text_schema(r"^(\d+[smhdw])+$", "45m"),
 ]
 Percent = Annotated[
