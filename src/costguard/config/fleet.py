@@ -17,6 +17,7 @@ from costguard.config.texts import Name
 from costguard.domain.budget import Spend
 from costguard.domain.charge import Balance
 from costguard.domain.price import Price, PriceKey
+from costguard.domain.quota import QuotaFact
 from costguard.domain.resource import ChargeType, Ends, Gpus, Kind, Resource, ResourceRef, State, StopEffect
 from costguard.domain.snapshot import AccountFacts, Keep, Snapshot, SourceState, SourceStatus
 from costguard.domain.time import Calendars
@@ -27,6 +28,7 @@ from costguard.rules.fields import ByteRate, Cores, Duration, MoneyText, Percent
 ACCOUNT, PROVIDER, REGION = "test", "simulated", "test"
 PERIOD = timedelta(minutes=1)
 _POLL = timedelta(minutes=2)
+_SOURCES = ("inventory", "inventory.disk", "usage", "prices", "spot_prices", "charges", "balance", "quotas")
 
 _DEFAULT_PRICE = parse_rate("10 CNY/h")
 
@@ -147,6 +149,18 @@ class Box(Strict):
     attached: str | None = None
     """The id of the box that a disk or address belongs to."""
 
+    unattached: Duration | None = None
+    """How long a disk or address has belonged to nothing."""
+
+    zone: str | None = None
+    """Its zone, for market prices."""
+
+    auto_renew: bool | None = None
+    """Whether a prepaid box renews by itself."""
+
+    month_use: Percent | None = None
+    """Mean use of its cards in the last 30 days, for prepaid boxes."""
+
     stop: Literal["saves", "saves_nothing", "loses_data", "unknown"] = "saves"
     """What a stop does to its bill and its data."""
 
@@ -216,6 +230,17 @@ class Purse(Strict):
     account: Name = ACCOUNT
 
 
+class Quota(Strict):
+    """One quota of an account's region."""
+
+    name: str
+    limit: float
+    used: float | None = None
+    unit: str = ""
+    account: Name = ACCOUNT
+    region: str = REGION
+
+
 class Facts(Strict):
     """What a test may say besides its fleet."""
 
@@ -224,6 +249,7 @@ class Facts(Strict):
     spot: tuple[Market, ...] = ()
     list_prices: tuple[Market, ...] = ()
     balances: tuple[Purse, ...] = ()
+    quotas: tuple[Quota, ...] = ()
     last_run: Duration = PERIOD
     """How long ago the cycle before ran."""
 
@@ -237,6 +263,7 @@ def snapshot(
     accounts = {box.account: box.provider for box in facts.fleet} or {ACCOUNT: PROVIDER}
     accounts |= {bill.account: PROVIDER for bill in facts.spend if bill.account not in accounts}
     accounts |= {purse.account: PROVIDER for purse in facts.balances if purse.account not in accounts}
+    accounts |= {quota.account: PROVIDER for quota in facts.quotas if quota.account not in accounts}
     places = sorted({(box.account, box.region) for box in facts.fleet})
     fresh = now - PERIOD / 2
     refs = {box.key: ref for ref, (box, _) in resources.items()}
@@ -248,18 +275,21 @@ def snapshot(
         sources=tuple(
             SourceStatus(account, region, source, SourceState.OK, fresh, _POLL, count=len(facts.fleet))
             for account, region in places
-            for source in ("inventory", "usage", "prices", "spot_prices", "charges", "balance")
+            for source in _SOURCES
         ),
+        month_use={ref: box.month_use for ref, (box, _) in resources.items() if box.month_use is not None},
         heartbeats={ref: now + box.heartbeat for ref, (box, _) in resources.items() if box.heartbeat},
         keeps={
             ref: Keep(ref, now + box.keep, "somebody", "test", now - PERIOD)
             for ref, (box, _) in resources.items()
             if box.keep
         },
+        unattached_since={ref: now - box.unattached for ref, (box, _) in resources.items() if box.unattached},
         spot_prices=tuple(_price(market, now, ChargeType.SPOT, "spot") for market in facts.spot),
         on_demand_prices=tuple(_price(market, now, ChargeType.ON_DEMAND, "list") for market in facts.list_prices),
         spend=tuple(_spend(bill, zone, refs) for bill in facts.spend),
         balances=tuple(Balance(p.account, p.available, p.frozen, fresh) for p in facts.balances),
+        quotas=tuple(QuotaFact(q.account, q.region, q.name, q.limit, q.used, q.unit, fresh) for q in facts.quotas),
         calendars=calendars,
         timezone=str(zone),
         currency=currency,
@@ -319,7 +349,14 @@ def _resource(box: Box, now: datetime) -> Resource:
         depends_on=box.attached,
         size_gib=box.size_gib,
         stop_effect=effect,
+        attributes=_attributes(box),
     )
+
+
+def _attributes(box: Box) -> Mapping[str, str]:
+    """What adapters tell besides, by the names that rules read."""
+    renews = {None: None, True: "yes", False: "no"}[box.auto_renew]
+    return {key: value for key, value in (("zone", box.zone), ("auto_renew", renews)) if value is not None}
 
 
 def _windows(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from costguard.domain.charge import Balance
 from costguard.domain.finding import EvidenceValue, Judgement, Outcome, Subject, SubjectType
@@ -31,14 +31,19 @@ def _country(value: object) -> object:
     return "CN" if value is True else None if value is False else value
 
 
+Country = Annotated[
+    Annotated[str, Field(pattern=r"^[A-Z]{2}$")] | None,
+    BeforeValidator(_country),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": "^[A-Z]{2}$"}, {"type": "null"}]}),
+]
+
+
 class BalanceWhen(When):
     """Today's burn is what everything costs per hour that runs now and is not paid for already."""
 
     days_left_below: Duration | None = Field(None, gt=timedelta(), description="tell when it lasts less than this")
     amount_below: MoneyText | None = Field(None, description="tell when less than this is left")
-    cover_holidays: Annotated[str | None, BeforeValidator(_country)] = Field(
-        None, pattern=r"^[A-Z]{2}$", description="true, or a country code: rest days that follow must be covered too"
-    )
+    cover_holidays: Country = Field(None, description="true, or a country code: rest days must be covered too")
 
     @model_validator(mode="after")
     def _some_limit(self) -> Self:
