@@ -22,7 +22,8 @@ from costguard.daemon.cycle import Cycle, CycleResult, new_id
 from costguard.daemon.drafts import Drafter
 from costguard.daemon.health import Beats
 from costguard.daemon.hooks import HookRunner
-from costguard.daemon.lead import Leadership
+from costguard.daemon.lead import TTL, Leadership
+from costguard.daemon.listing import Lister
 from costguard.daemon.look import Looker
 from costguard.daemon.poll import Intervals, Poller
 from costguard.daemon.snapshot import SnapshotBuilder
@@ -58,6 +59,7 @@ class App:
     clock: Clock
     database: Database
     accounts: Mapping[str, Account]
+    lister: Lister
     poller: Poller
     builder: SnapshotBuilder
     settings: EngineSettings
@@ -79,6 +81,7 @@ class App:
         connect: Connect = registry.connect,
         migrate: bool | None = None,
         threads: int = 4,
+        lease_ttl: timedelta = TTL,
     ) -> Self:
         """Builds everything and brings the database's schema up (SQLite by default; Postgres when asked).
 
@@ -97,28 +100,41 @@ class App:
         settings = mapped.engine_settings(config)
         builder = SnapshotBuilder.of(config, accounts, settings.owners)
         schedule = config.settings.schedule
+        backfill = builder.longest_window + timedelta(minutes=30)
+        lister = Lister(database, clock, schedule.inventory, PriceTable(config.prices))
         poller = Poller(
             database=database,
             clock=clock,
-            intervals=Intervals(schedule.inventory, schedule.usage, schedule.spot_prices, schedule.charges),
-            book=PriceTable(config.prices),
-            backfill=builder.longest_window + timedelta(minutes=30),
+            intervals=Intervals(schedule.usage, schedule.spot_prices, schedule.charges),
+            backfill=backfill,
         )
         policies = {policy.name: prepare(policy) for policy in config.policies}
         routing = mapped.routing(config)
         drafter = Drafter(routing, settings, settings.keep_max, config.settings.web.public_url)
-        lead = Leadership(database, clock, f"{socket.gethostname()}:{getpid()}:{new_id()}")
+        lead = Leadership(database, clock, f"{socket.gethostname()}:{getpid()}:{new_id()}", lease_ttl)
         cycle = Cycle(database, clock, builder, settings, tuple(policies.values()), drafter, lead, config.settings.mode)
         hooks = HookRunner(_commands_of(accounts))
         actor = Actor(
-            database, clock, accounts, Looker(poller), builder, settings, policies, drafter, lead, cycle, hooks
+            database,
+            clock,
+            accounts,
+            Looker(lister, backfill),
+            builder,
+            settings,
+            policies,
+            drafter,
+            lead,
+            cycle,
+            hooks,
         )
-        cycle.timers = actor.change_timers
+        cycle.timers = actor.carry_timers
+        cycle.peek = actor.peek
         return cls(
             config=config,
             clock=clock,
             database=database,
             accounts=accounts,
+            lister=lister,
             poller=poller,
             builder=builder,
             settings=settings,
@@ -138,24 +154,28 @@ class App:
             account.close()
         self.database.close()
 
-    def identify(self) -> bool:
-        """Confirms who every account's credentials are; False when some are not who they should be."""
-        answers = [self._identify(account) for account in self.accounts.values()]
+    def identify(self, every: timedelta = timedelta(0)) -> bool:
+        """Confirms who the credentials are, of accounts not confirmed within ``every``.
+
+        False when some are not who they should be.
+        """
+        answers = [self._identify(account) for account in self.accounts.values() if account.identity_due(every)]
         return all(answers)
 
     def inventory(
         self, account: Account, *, all_regions: bool = False, done: Callable[[str], None] | None = None
     ) -> bool:
         """Lists every region of an account that is due; False when something could not be read."""
-        regions = [region for region in self.poller.regions(account) if all_regions or self.poller.due(account, region)]
+        known, told = self.poller.regions(account)
+        regions = [region for region in known if all_regions or self.lister.due(account, region)]
 
         def one(region: str) -> bool:
-            fine = self.poller.inventory(account, region)
+            fine = self.lister.region(account, region)
             if done is not None:
                 done(f"{account.name}/{region}")
             return fine
 
-        return all(self._spread(one, regions))
+        return all(self._spread(one, regions)) and told
 
     def poll(self, done: Callable[[str], None] | None = None) -> bool:
         """Everything once: identity, inventory, prices, use. False when some source could not be read."""
@@ -164,7 +184,7 @@ class App:
             fine &= self.inventory(account, all_regions=True, done=done)
             fine &= self.poller.list_prices(account)
             fine &= self.poller.spot_prices(account)
-            self.poller.reprice(account)
+            self.lister.reprice(account)
             fine &= self.poller.usage(account)
             if done is not None:
                 done(account.name)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from costguard.app.app import App
 from costguard.config.calendar import ending
 from costguard.daemon.accounts import Account
-from costguard.daemon.fleet import COMPUTE
+from costguard.daemon.listing import COMPUTE
 from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric

@@ -11,6 +11,10 @@ from costguard.errors import LeaseLost, StaleWrite
 
 CYCLE = "cycle"
 _DAY = timedelta(days=1)
+# Who the credentials are is confirmed twice a day, so well within what IDENTITY_HOLDS allows. An account that could
+# not be asked is not armed, and asked again soon.
+_CONFIRM = timedelta(hours=12)
+_RETRY = timedelta(minutes=5)
 
 
 def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = None) -> list[Job]:
@@ -30,7 +34,7 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
 
     found = [
         Job("lease", schedule.heartbeat, lambda: _lead(app)),
-        Job("identity", timedelta(hours=12), leading(app.identify)),
+        Job("identity", _RETRY, leading(lambda: app.identify(every=_CONFIRM))),
     ]
     for account in app.accounts.values():
         name = account.name
@@ -67,7 +71,7 @@ def _usage(app: App, account: Account) -> Callable[[], object]:
 def _prices(app: App, account: Account) -> Callable[[], object]:
     def work() -> None:
         app.poller.list_prices(account)
-        app.poller.reprice(account)
+        app.lister.reprice(account)
 
     return work
 

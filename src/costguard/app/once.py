@@ -52,7 +52,7 @@ def run_once(app: App, progress: Callable[[str], None] = lambda what: None) -> O
     app.actor.confirm_warnings()
     end = app.clock.monotonic() + _VERIFY.total_seconds()
     while True:
-        app.actor.run()
+        app.actor.run(lambda: _lead(app))
         with app.database.read() as conn:
             flying = actions.in_flight(conn)
         if not flying or app.clock.monotonic() >= end:
@@ -70,10 +70,13 @@ def run_once(app: App, progress: Callable[[str], None] = lambda what: None) -> O
         "actions": [action_json(a) for a in touched],
         "notices": [notice_json(n) for n in notices],
     }
-    failed = bool(dead) or any(a.attempt > 0 and a.state in _TROUBLE for a in touched)
+    # Nobody tries again before the next run: a message that was refused until now has failed for this one.
+    unsent = any(n.state in _WAITING and n.attempts and n.last_error for n in notices)
+    failed = bool(dead) or unsent or any(a.attempt > 0 and a.state in _TROUBLE for a in touched)
     return OnceResult(document, result.evaluation, not fine, failed, bool(result.evaluation.findings))
 
 
+_WAITING = frozenset({NoticeState.PENDING, NoticeState.SENDING})
 _TROUBLE = frozenset({ActionState.FAILED, ActionState.DEFERRED, ActionState.IN_DOUBT})
 
 

@@ -43,11 +43,22 @@ class Account:
             return self._connection
 
     def identify(self) -> Identity:
-        """Asks the provider who the credentials are. Raises ProviderError; then the account is not armed."""
-        self._identity = None
-        identity = self.connection().identity()
+        """Asks the provider who the credentials are. Raises ProviderError; then the account is not armed.
+
+        While the question is open the last answer stands: asking again must not restart ladders.
+        """
+        try:
+            identity = self.connection().identity()
+        except BaseException:
+            self._identity = None
+            raise
         self._identity, self._identified_at = identity, self._clock.now()
         return identity
+
+    def identity_due(self, every: timedelta) -> bool:
+        """Whether nobody knows who the credentials are, or it was confirmed ``every`` ago or earlier."""
+        at = self._identified_at
+        return self._identity is None or at is None or self._clock.now() - at >= every
 
     @property
     def identity(self) -> Identity | None:

@@ -7,13 +7,13 @@ lease's own deadline, and never repeated blindly.
 
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from costguard.daemon import metrics
+from costguard.daemon import metrics, timers
 from costguard.daemon.accounts import Account
 from costguard.daemon.cycle import HOUR, Cycle, new_id
 from costguard.daemon.drafts import Drafter, warning_prefix
@@ -36,7 +36,7 @@ from costguard.engine.lifecycle import Do, Transition, advance
 from costguard.engine.notices import request
 from costguard.engine.recheck import ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
-from costguard.errors import HookFailed, LeaseLost, ProviderError, StaleWrite
+from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Unsupported
 from costguard.notify.route import delivered_at
 from costguard.ports import Clock, Power, PowerResult, Release, Tagging
 from costguard.store import actions, inventory, ledger, levers, outbox, savings
@@ -65,17 +65,20 @@ class Actor:
     cycle: Cycle
     hooks: HookRunner
 
-    def run(self) -> int:
+    def run(self, before_each: Callable[[], None] = lambda: None) -> int:
         """One round over everything in flight; returns how many actions moved.
 
-        Raises LeaseLost when another process leads. A provider's trouble with one action leaves the others be.
+        ``before_each`` is called before each of them: who has no loop that renews the lease renews it there. Raises
+        LeaseLost when another process leads. A provider's trouble with one action leaves the others be.
         """
         self.lead.check()
+        self.carry_timers()
         self.confirm_warnings()
         with self.database.read() as conn:
             flying = actions.in_flight(conn)
         moved = 0
         for action in flying:
+            before_each()
             try:
                 moved += self._drive(action)
             except StaleWrite:
@@ -85,7 +88,7 @@ class Actor:
     def confirm_warnings(self) -> None:
         """Tells each ladder whose first warning was delivered that its grace has begun."""
         with self.database.read() as conn:
-            waiting = [a for a in actions.open_actions(conn) if a.warning_id is not None and a.warned_at is None]
+            waiting = actions.undelivered(conn)
         for action in waiting:
             with self.database.read() as conn:
                 prefix = warning_prefix(action.id, action.held_since)
@@ -102,23 +105,56 @@ class Actor:
                     # The cycle changed it; the next round tells it again.
                     continue
 
-    def change_timers(self, changes: Sequence[TimerChange]) -> None:
-        """Moves or removes release timers that costguard had set at the provider."""
-        for change in changes:
-            connection = self.accounts[change.ref.account].connection()
-            if not isinstance(connection, Release):
-                continue
-            self.lead.check()
-            kind = LedgerKind.SYSTEM
-            text = f"release timer set to {change.at}" if change.at else "release timer removed"
+    def peek(self, refs: Sequence[ResourceRef]) -> bool:
+        """Reads boxes live that are about to be warned, for what no listing tells (locks, groups).
+
+        True when something was learned. A box that cannot be read now is warned all the same: the looks before
+        the call will see.
+        """
+        learned = False
+        for ref in refs:
+            with self.database.read() as conn:
+                before = self._known(conn, ref)
             try:
-                connection.set_release_time(change.ref, change.at)
+                after = self.looker.read(self.accounts[ref.account], ref)
+            except ProviderError as error:
+                _log.info("%s could not be read before its warning: %s", ref, error)
+                continue
+            learned |= before is None or after is None or replace(after, observed_at=before.observed_at) != before
+        return learned
+
+    def carry_timers(self) -> None:
+        """Moves or removes the release timers that a cycle wants changed, again and again until it is done.
+
+        A timer that is left behind destroys a box that somebody keeps.
+        """
+        with self.database.read() as conn:
+            waiting = timers.waiting(conn)
+        for change in waiting:
+            self.lead.check()
+            now = self.clock.now()
+            try:
+                self._change_timer(change)
+            except (NotFound, Unsupported) as error:
+                kind, text, over = LedgerKind.SYSTEM, f"no release timer to change: {error}", True
             except ProviderError as error:
                 _log.error("the release timer of %s could not be changed: %s", change.ref, error)
-                kind, text = LedgerKind.FAILED, f"the release timer could not be changed: {error}"
-            line = f"{change.ref}: {text} ({change.reason})"
+                kind, text, over = LedgerKind.FAILED, f"the release timer could not be changed: {error}", False
+            else:
+                text = f"release timer set to {change.at:%Y-%m-%dT%H:%M:%SZ}" if change.at else "release timer removed"
+                kind, over = LedgerKind.SYSTEM, True
+            line = LedgerEntry(now, kind, None, f"{change.ref}: {text} ({change.reason})", action_id=change.action_id)
             with self.database.write() as conn:
-                ledger.append(conn, [LedgerEntry(self.clock.now(), kind, None, line, action_id=change.action_id)])
+                if timers.done(conn, change) if over else timers.failed(conn, change, now):
+                    ledger.append(conn, [line])
+
+    def _change_timer(self, change: TimerChange) -> None:
+        if change.ref.account not in self.accounts:
+            raise Unsupported("its account is no longer configured", provider=change.ref.provider)
+        connection = self.accounts[change.ref.account].connection()
+        if not isinstance(connection, Release):
+            raise Unsupported("it has no release timers", provider=change.ref.provider)
+        connection.set_release_time(change.ref, change.at)
 
     def _drive(self, action: Action) -> int:
         if not self._may_touch(action):
@@ -143,7 +179,7 @@ class Actor:
         return self.clock.now() > over + _TAKE_OVER
 
     def _goes_on(self, action: Action) -> bool:
-        ready = self.policies.get(action.policy)
+        ready = self._ready(action)
         if ready is None or action.state is not ActionState.PREPARING:
             return False
         hook = rung_of(action, ready).hook
@@ -172,6 +208,9 @@ class Actor:
         """One transaction: the row, its ledger lines, its messages and its saving."""
         now = self.clock.now()
         with self.database.write() as conn:
+            if change.do is Do.HOOK or change.do is Do.CALL:
+                # What is about to be done is only committed by who leads; what happened, by whoever saw it.
+                self.lead.fence(conn, self.lead.check())
             stored = actions.save(conn, change.action) if change.action != before else change.action
             ledger.append(conn, change.ledger)
             resource = self._known(conn, stored.subject.ref)
@@ -196,8 +235,7 @@ class Actor:
         ref = action.subject.ref
         snapshot = self.builder.build(conn, now, leader=True, refs=[ref] if ref else [])
         resource = snapshot.resources.get(ref) if ref else None
-        ready = self.policies.get(action.policy)
-        to = _targets(action, ready)
+        to = _targets(action, self._ready(action))
         told = request(
             action, action.finding(), kind, new_id(), f"{kind.value}:{action.attempt}:{action.state.value}",
             price=resource.price if resource else None, now=now, to=to, reason=action.reason,
@@ -243,7 +281,7 @@ class Actor:
             return self.builder.build(conn, self.clock.now(), leader=self.lead.leads)
 
     def _hook(self, action: Action) -> Event | None:
-        ready = self.policies.get(action.policy)
+        ready = self._ready(action)
         hook = rung_of(action, ready).hook if ready else None
         if hook is None:
             return Event(EventKind.HOOK_FAILED, "the policy no longer has a hook")
@@ -312,9 +350,8 @@ class Actor:
         except ProviderError as error:
             _log.warning("action %s cannot be verified now: %s", action.id, error)
             return None if action.deadline and self.clock.now() < action.deadline else _seen(Look.UNCHANGED, more)
-        look = look_of(
-            action, resource, rung_of(action, self.policies[action.policy]) if action.policy in self.policies else None
-        )
+        ready = self._ready(action)
+        look = look_of(action, resource, rung_of(action, ready) if ready else None)
         late = action.deadline is not None and self.clock.now() >= action.deadline
         if look in (Look.UNCHANGED, Look.UNDERWAY) and not late:
             # Seen again in the next round; only a change of what is known is worth a step.
@@ -323,8 +360,13 @@ class Actor:
             return None
         return _seen(look, more)
 
-    def _more(self, action: Action) -> bool:
+    def _ready(self, action: Action) -> Prepared | None:
+        """The policy that the row climbs; None when it is another one now, whose rungs mean other things."""
         ready = self.policies.get(action.policy)
+        return ready if ready is not None and ready.hash == action.policy_hash else None
+
+    def _more(self, action: Action) -> bool:
+        ready = self._ready(action)
         return ready is not None and action.rung + 1 < len(ladder_of(action, ready).rungs)
 
     def _known(self, conn: Connection, ref: ResourceRef | None) -> Resource | None:

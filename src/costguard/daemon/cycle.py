@@ -12,18 +12,19 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from costguard.daemon import documents, fleet, metrics
+from costguard.daemon import documents, fleet, metrics, timers
 from costguard.daemon.drafts import Drafter
 from costguard.daemon.lead import Leadership
 from costguard.daemon.snapshot import SnapshotBuilder
 from costguard.domain.action import Action, ActionState
 from costguard.domain.finding import Finding, Outcome
+from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import Snapshot
-from costguard.engine.close import CLEAR_AFTER, TimerChange
+from costguard.engine.close import CLEAR_AFTER
 from costguard.engine.evaluate import Evaluation, Prepared, evaluate
 from costguard.engine.plan import Plan, PlanFacts, plan
 from costguard.engine.settings import EngineSettings
-from costguard.errors import LeaseLost, StaleWrite
+from costguard.errors import StaleWrite
 from costguard.ports import Clock
 from costguard.store import actions, cycles, findings, kv, ledger, levers, outbox
 from costguard.store.database import Database
@@ -63,7 +64,8 @@ class Cycle:
     drafter: Drafter
     lead: Leadership
     mode: str
-    timers: Callable[[Sequence[TimerChange]], None] = lambda changes: None
+    timers: Callable[[], None] = lambda: None
+    peek: Callable[[Sequence[ResourceRef]], bool] = lambda refs: False
     last: Evaluation | None = field(default=None)
 
     def run(self) -> CycleResult:
@@ -80,21 +82,22 @@ class Cycle:
     def _once(self) -> CycleResult:
         token = self.lead.check()
         started, began = self.clock.now(), self.clock.monotonic()
-        with self.database.read() as conn:
-            snapshot = self.builder.build(conn, started, leader=True)
-            open_actions = actions.open_actions(conn)
-            facts = plan_facts(conn, started)
+        snapshot, open_actions, facts = self._read(started)
         evaluation = evaluate(self.policies, snapshot)
+        fresh = self._to_be_warned(evaluation, open_actions, facts)
+        if fresh and self.peek(fresh):
+            snapshot, open_actions, facts = self._read(started)
+            evaluation = evaluate(self.policies, snapshot)
         found = plan(evaluation, open_actions, snapshot, facts, self.settings, new_id)
         seen, burn = fleet.see(snapshot)
         notices = [n for request in found.notices for n in self.drafter.notices(request, snapshot)]
         with self.database.write() as conn:
-            if self.lead.token != token:
-                raise LeaseLost("another process leads")
+            self.lead.fence(conn, token)
             stored = [actions.save(conn, action) for action in found.updates]
             stored += [actions.insert(conn, action) for action in found.inserts]
             outbox.enqueue(conn, notices)
             ledger.append(conn, found.ledger)
+            timers.want(conn, found.timers, started)
             for ref in found.ended_keeps:
                 levers.unkeep(conn, ref)
             current = findings.sync(conn, evaluation.findings, started, unknown=_unknown(evaluation, started)).current
@@ -113,9 +116,25 @@ class Cycle:
             cycles.record(conn, cycles.CycleRecord(new_id(), started, finished, document))
         self.last = evaluation
         if found.timers:
-            self.timers(found.timers)
+            self.timers()
         self._measure(found, stored, began)
         return CycleResult(document, evaluation, found, snapshot)
+
+    def _read(self, now: datetime) -> tuple[Snapshot, tuple[Action, ...], PlanFacts]:
+        with self.database.read() as conn:
+            return self.builder.build(conn, now, leader=True), actions.open_actions(conn), plan_facts(conn, now)
+
+    def _to_be_warned(
+        self, evaluation: Evaluation, open_actions: Sequence[Action], facts: PlanFacts
+    ) -> list[ResourceRef]:
+        """Boxes for which a ladder that may stop begins in this cycle."""
+        known = {a.fingerprint for a in (*open_actions, *facts.closed)}
+        refs = {
+            f.subject.ref
+            for f in evaluation.findings
+            if evaluation.policies[f.policy].policy.can_end and f.fingerprint not in known
+        }
+        return sorted(ref for ref in refs if ref is not None)
 
     def _measure(self, found: Plan, stored: Sequence[Action], began: float) -> None:
         metrics.CYCLES.inc()

@@ -12,10 +12,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from costguard.daemon.documents import FleetRow
+from costguard.daemon.listing import COMPUTE
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Response
 from costguard.domain.money import Money
-from costguard.domain.resource import Kind, Resource, ResourceRef, State
+from costguard.domain.resource import Resource, ResourceRef, State
 from costguard.domain.snapshot import Snapshot
 from costguard.engine.activity import Activity, activity_of
 from costguard.engine.ownership import with_owner
@@ -28,7 +29,6 @@ _ACTIVITY = "fleet/activity"
 _BURN = "fleet/burn"
 _POINTS = 2_000
 _RECENT = timedelta(hours=24)
-COMPUTE = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
 OFF = "off"
 
 

@@ -1,11 +1,15 @@
 """Leadership: one replica polls and acts; its token proves it at each step.
 
-The lease is a row; the deadline that is checked right before each call is monotonic and ends before the
-row does, so that a paused or slow process stops acting before another one may begin.
+The lease is a row; the deadline that is checked right before each call ends before the row does, so that a
+paused or slow process stops acting before another one may begin. It is kept on both clocks: the monotonic one
+does not notice that the wall clock was set, the wall clock notices that the machine was suspended. What is
+about to be done is committed only while the row itself still names this process.
 """
 
 import logging
 from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
 
 from costguard.errors import LeaseLost
 from costguard.ports import Clock
@@ -27,13 +31,16 @@ class Leadership:
         self._database, self._clock, self.holder, self._ttl = database, clock, holder, ttl
         self._token: int | None = None
         self._deadline = 0.0
+        self._until: datetime | None = None
         self.since: datetime | None = None
 
     @property
     def token(self) -> int | None:
         """The fencing token while this process leads, else None."""
-        token = self._token
-        return token if token is not None and self._clock.monotonic() < self._deadline else None
+        token, until = self._token, self._until
+        if token is None or until is None:
+            return None
+        return token if self._clock.monotonic() < self._deadline and self._clock.now() < until else None
 
     @property
     def leads(self) -> bool:
@@ -46,11 +53,18 @@ class Leadership:
             raise LeaseLost("this process does not lead (any more)")
         return token
 
+    def fence(self, conn: Connection, token: int) -> None:
+        """Inside the transaction that commits what the holder of ``token`` is about to do. Raises LeaseLost."""
+        if self.token != token or not lease.holds(conn, NAME, self.holder, token, self._clock.now()):
+            raise LeaseLost("another process leads")
+
     def round(self) -> bool:
-        """Renews the lease, or tries to take it; True while this process leads."""
-        started = self._clock.monotonic()
+        """Renews the lease once half of it is over, or tries to take it; True while this process leads."""
+        started, now = self._clock.monotonic(), self._clock.now()
+        if self.leads and self._deadline - started > self._ttl.total_seconds() / 2:
+            return True
         with self._database.write() as conn:
-            token = lease.acquire(conn, NAME, self.holder, self._ttl, self._clock.now())
+            token = lease.acquire(conn, NAME, self.holder, self._ttl, now)
         if token is None:
             if self._token is not None:
                 _log.warning("another process leads now")
@@ -59,8 +73,9 @@ class Leadership:
         if token != self._token:
             _log.info("this process leads (token %d)", token)
             self.since = self._clock.now()
-        self._token = token
         self._deadline = started + (self._ttl - _MARGIN).total_seconds()
+        self._until = now + self._ttl - _MARGIN
+        self._token = token
         return True
 
     def give_up(self) -> None:

@@ -18,6 +18,8 @@ from costguard.domain.notice import NoticeState, SendReason
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep
 from costguard.domain.time import format_duration
+from costguard.engine.events import Event, EventKind
+from costguard.engine.lifecycle import advance
 from costguard.errors import UsageError
 from costguard.store import actions, inventory, ledger, levers, outbox, savings
 
@@ -103,7 +105,9 @@ def heartbeat(conn: Connection, text: str, *, span: timedelta, person: Person, n
 
 
 def pause(conn: Connection, *, person: Person, now: datetime, reason: str, until: datetime | None) -> None:
-    """The kill switch: nothing is executed from now on."""
+    """The kill switch: nothing is executed from now on. Raises UsageError for an end that has passed."""
+    if until is not None and until <= now:
+        raise UsageError(f"{until.isoformat()} is in the past")
     levers.pause(conn, by=person.name, reason=reason, at=now, until=until)
     how_long = f"until {until.isoformat()}" if until else "until somebody resumes"
     evidence: Evidence = {"lever": "pause", "until": until, "reason": reason}
@@ -121,7 +125,7 @@ def resume(conn: Connection, *, person: Person, now: datetime) -> None:
 
 
 def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -> Action:
-    """Ends an open ladder. The finding may start a new one, with a new warning.
+    """Ends an open ladder. A new one, with a new warning, begins only after the finding has cleared.
 
     Raises UsageError for an action that has ended, or whose call is already under way.
     """
@@ -131,12 +135,7 @@ def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -
         raise UsageError(f"action {action.id} is {action.state.value}; there is nothing to cancel")
     if action.state in (ActionState.EXECUTING, ActionState.IN_DOUBT, ActionState.VERIFYING):
         raise UsageError(f"action {action.id} has already called the provider; use `costguard undo {action.id}`")
-    ended = actions.save(
-        conn,
-        replace(
-            action, state=ActionState.CANCELLED, reason=f"cancelled by {person.name}", ended_at=now, updated_at=now
-        ),
-    )
+    ended = actions.save(conn, advance(action, Event(EventKind.CANCEL, who=person.name), now).action)
     _hush(conn, action)
     _note_action(conn, now, action, person, "cancelled", {"lever": "cancel"})
     return ended

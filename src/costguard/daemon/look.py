@@ -1,58 +1,53 @@
-"""Looking: one live read of one resource and of its use, right before and after a call."""
+"""Looking: one live read of one resource and of its use, before a warning and right before and after a call."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from costguard.daemon.accounts import Account
-from costguard.daemon.poll import Poller, end_savings
+from costguard.daemon.listing import Lister, end_savings
 from costguard.domain.action import Action
 from costguard.domain.decision import Response
 from costguard.domain.resource import Ends, Resource, ResourceRef, State
 from costguard.engine.events import Look
-from costguard.engine.pricing import PriceTable
 from costguard.errors import NotFound
 from costguard.ports import Inventory, Usage
 from costguard.rules.policy import Rung
-from costguard.store import inventory, prices, usage
+from costguard.store import inventory, usage
 
 
 @dataclass(frozen=True, slots=True)
 class Looker:
-    """Reads live and stores what it read, as a poll of one resource would."""
+    """Reads live and stores what it read, as a poll of one resource would. ``backfill`` bounds a look back."""
 
-    poller: Poller
+    lister: Lister
+    backfill: timedelta
 
     def read(self, account: Account, ref: ResourceRef) -> Resource | None:
         """The resource as it is now, stored as well; None when the provider says that it is gone."""
         connection = account.connection()
         if not isinstance(connection, Inventory):
             return None
-        now = self.poller.clock.now()
+        now = self.lister.clock.now()
         try:
             live = connection.get(ref)
         except NotFound:
-            with self.poller.database.write() as conn:
+            with self.lister.database.write() as conn:
                 end_savings(conn, inventory.record_gone(conn, ref, now))
             return None
-        with self.poller.database.read() as conn:
-            listed = PriceTable(prices.in_effect(conn, now))
-        resource = self.poller.enrich(account, live, listed, now)
-        with self.poller.database.write() as conn:
-            end_savings(conn, inventory.record_live(conn, resource, now))
-            known = inventory.resource(conn, ref)
-        return known
+        return self.lister.live(account, live)
 
     def read_usage(self, account: Account, resource: Resource) -> None:
-        """The newest samples, straight from the provider, up to now."""
+        """The newest samples, straight from the provider, up to now. Raises ProviderError."""
         connection = account.connection()
-        metrics_known = frozenset(account.bound.manifest.metrics)
-        if not isinstance(connection, Usage) or not metrics_known or resource.state is not State.RUNNING:
+        known = frozenset(account.bound.manifest.metrics)
+        if not isinstance(connection, Usage) or not known or resource.state is not State.RUNNING:
             return
-        now = self.poller.clock.now()
-        with self.poller.database.read() as conn:
+        now = self.lister.clock.now()
+        earliest = now - self.backfill
+        with self.lister.database.read() as conn:
             ends = [at for (ref, _), at in usage.newest(conn, account.name).items() if ref == resource.ref]
-        since = min(ends, default=now - self.poller.backfill)
-        answer = connection.usage([resource], metrics_known, max(since, now - self.poller.backfill), now)
-        with self.poller.database.write(durable=False) as conn:
+        answer = connection.usage([resource], known, max(min(ends, default=earliest), earliest), now)
+        with self.lister.database.write(durable=False) as conn:
             usage.append(conn, answer.samples)
         if answer.failed:
             raise next(iter(answer.failed.values()))

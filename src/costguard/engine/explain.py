@@ -34,7 +34,7 @@ _REMEDY: Mapping[GuardCode, str] = {
     GuardCode.GROUP_MEMBER: "never: scale the group in, or delete the job",
     GuardCode.UNSUPPORTED: "the adapter can do it and the account allows it",
     GuardCode.SAVES_NOTHING: "a stop ends its bill",
-    GuardCode.LOSES_DATA: "nothing would be lost",
+    GuardCode.LOSES_DATA: "nothing would be lost, or the stop rung says accept_loss",
     GuardCode.TOO_YOUNG: "it has run for a while",
     GuardCode.COOLDOWN: "24 h pass without another restart",
     GuardCode.OUTSIDE_HOURS: "only_during opens",

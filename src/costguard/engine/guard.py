@@ -191,8 +191,11 @@ def _loses_data(case: Case) -> Verdict | None:
     resource = case.resource
     if resource is None or case.rung.do is not Response.STOP or resource.stop_effect is None:
         return None
-    lost = sorted(_LOST_DATA.intersection(resource.stop_effect.lost))
-    return deny(GuardCode.LOSES_DATA, f"a stop loses {', '.join(lost)}") if lost else None
+    lost = sorted(_LOST_DATA.intersection(resource.stop_effect.lost).difference(case.rung.accept_loss))
+    if not lost:
+        return None
+    what = ", ".join(lost)
+    return deny(GuardCode.LOSES_DATA, f"a stop loses {what}, and the rung does not say accept_loss: [{what}]")
 
 
 def _too_young(case: Case) -> Verdict | None:

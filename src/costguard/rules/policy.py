@@ -76,6 +76,9 @@ class Rung(Strict):
     hook: Hook | None = Field(None, description="runs before the action, for checkpoints")
     approve: bool = Field(False, description="wait for an admin or the owner")
     unwarned: bool = Field(False, description="may act without a warning at least 10 minutes before")
+    accept_loss: tuple[Literal["local_disk"], ...] = Field(
+        (), description="what may be lost by the stop: local_disk (instance stores; AWS GPU types all have one)"
+    )
     key: str | None = Field(None, description="the tag to set (do: tag)")
     value: str | None = Field(None, description="the tag's value (do: tag)")
     delay: Duration | None = Field(None, alias="in", description="when the timer fires (do: set_release_time)")
@@ -88,6 +91,8 @@ class Rung(Strict):
             raise ValueError("do: set_release_time needs in: (like 24h)")
         if self.do is Response.RUN and self.hook is None:
             raise ValueError("do: run needs hook")
+        if self.accept_loss and self.do is not Response.STOP:
+            raise ValueError(f"accept_loss belongs to do: stop, not to do: {self.do.value}")
         if self.hook is not None and not self.do.acts:
             raise ValueError(f"a hook belongs to a rung that acts, not to do: {self.do.value}")
         return self

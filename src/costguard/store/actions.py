@@ -98,6 +98,12 @@ def executed_since(conn: Connection, at: datetime) -> tuple[Action, ...]:
     return _all(conn, select(table).where(table.c.executed_at >= at).order_by(table.c.executed_at))
 
 
+def undelivered(conn: Connection) -> tuple[Action, ...]:
+    """Open ladders whose first warning was queued and not yet confirmed, oldest first."""
+    waiting = (table.c.warning_id.is_not(None), table.c.warned_at.is_(None), table.c.state.in_(_OPEN))
+    return _all(conn, select(table).where(*waiting).order_by(table.c.created_at, table.c.id))
+
+
 def closed(conn: Connection, states: Collection[ActionState], clear_below: int) -> tuple[Action, ...]:
     """Ladders that ended in one of ``states`` while their finding still holds (``clear_count`` below), oldest first."""
     query = select(table).where(table.c.state.in_(list(states)), table.c.clear_count < clear_below)

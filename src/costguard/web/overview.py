@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from costguard.daemon import fleet as fleets
 from costguard.daemon.documents import FleetRow
+from costguard.daemon.listing import COMPUTE
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import Finding
@@ -146,7 +147,7 @@ class OverviewBuilder:
 
     def build(self, inbox: tuple[ChatLine, ...] | None = None) -> Overview:
         rows = fleets.fleet(self.conn, self.now, self.settings.owners)
-        compute = [r for r in rows if r.resource.ref.kind in fleets.COMPUTE]
+        compute = [r for r in rows if r.resource.ref.kind in COMPUTE]
         running = [r for r in compute if r.activity != fleets.OFF]
         return Overview(
             clock=self._clock(self.now),
@@ -261,7 +262,7 @@ class OverviewBuilder:
             name=resource.name or resource.ref.id,
             what=" · ".join(part for part in (self._hardware(row), resource.ref.account, resource.ref.region) if part),
             activity=row.activity
-            if resource.ref.kind in fleets.COMPUTE
+            if resource.ref.kind in COMPUTE
             else "off"
             if row.activity == "active"
             else row.activity,
@@ -290,7 +291,7 @@ class OverviewBuilder:
             return self.t("kept"), "kept", text
         action = row.action
         if action is None:
-            if row.activity == "unknown" and row.resource.ref.kind in fleets.COMPUTE:
+            if row.activity == "unknown" and row.resource.ref.kind in COMPUTE:
                 return "", "", self.t("status.no_data")
             return "", "", self.t("status.fine") if row.activity != fleets.OFF else ""
         return self._ladder(action, row)

@@ -40,6 +40,8 @@ RATE = 60.0
 _START = datetime.fromisoformat("2026-11-12T18:00:00+08:00")
 _EVERY = timedelta(seconds=30)
 _SHOWN = 60
+# In the demo's own time, which runs far faster than the machine's.
+_TTL = timedelta(hours=2)
 _SECRETS = {"ops": "SEC0demo"}
 
 
@@ -97,7 +99,9 @@ def run(
                 raise UsageError(f"{listen} is taken ({error.strerror}); try --listen 127.0.0.1:8788") from None
             url = f"http://{host}:{server.getsockname()[1]}"
             clock: Clock = SteppedClock(_START) if headless else ScaledClock(_START, rate)
-            app = App.open(configuration(Path(name), f"{url}/inbox", language), clock, threads=1 if headless else 4)
+            app = App.open(
+                configuration(Path(name), f"{url}/inbox", language), clock, threads=1 if headless else 4, lease_ttl=_TTL
+            )
             web, thread = _serve(app, inbox, server, 0 if headless else int(rate))
             try:
                 _drive(app, clock, console, language, url, minutes, rate, stop)

@@ -37,18 +37,18 @@ class Story:
 
     def __init__(self, app: App, console: Console, language: Language) -> None:
         self._app, self._console, self._language = app, console, language
-        self._last = 0
+        self._last, self._since = 0, app.clock.now()
         self._zone: ZoneInfo = app.config.settings.timezone
         self._page = page_settings(app.config)
 
     def tell(self, now: datetime) -> None:
         """Prints the ledger lines that came since the last call."""
         with self._app.database.read() as conn:
-            entries = [e for e in ledger.list_entries(conn, limit=200) if e.id > self._last]
+            entries = [e for e in ledger.list_entries(conn, since=self._since) if e.id > self._last]
             if not entries:
                 return
             builder = OverviewBuilder(conn, self._page, now, self._language)
-            self._last = max(e.id for e in entries)
+            self._last, self._since = max(e.id for e in entries), max(e.at for e in entries)
             for entry in reversed(entries):
                 if entry.kind in _STYLES:
                     self._console.print(self._line(entry, builder), soft_wrap=True, highlight=False)
