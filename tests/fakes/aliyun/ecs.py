@@ -134,8 +134,11 @@ class EcsReads:
         NextToken: str = "",
         PageNumber: int = 1,
         PageSize: int = 10,
+        DryRun: bool = False,
     ) -> Mapping[str, Any]:
         """Ids that do not exist are left out, not refused."""
+        if DryRun:
+            raise Refused("DryRunOperation")
         boxes = self._fleet.here(call.region)
         if InstanceIds is not None:
             wanted = set(read_ids(InstanceIds))

@@ -164,8 +164,7 @@ class Eips:
     def DescribeEipAddresses(
         self, call: Context, *, Status: str = "", AllocationId: str = "", PageNumber: int = 1, PageSize: int = 10
     ) -> Mapping[str, Any]:
-        found = self.found(call.region, Status, AllocationId, tagged=True)
-        return _told("EipAddresses", "EipAddress", found, None, "", PageNumber, PageSize)
+        return _eips(self.found(call.region, Status, AllocationId, tagged=True), PageNumber, PageSize)
 
     def ReleaseEipAddress(self, call: Context, *, AllocationId: str) -> Mapping[str, Any]:
         region, eip, _ = self._storage.eips.get(AllocationId, ("", {}, {}))
@@ -184,8 +183,13 @@ class _EcsEips:
     def DescribeEipAddresses(
         self, call: Context, *, Status: str = "", AllocationId: str = "", PageNumber: int = 1, PageSize: int = 10
     ) -> Mapping[str, Any]:
-        found = self._eips.found(call.region, Status, AllocationId, tagged=False)
-        return _told("EipAddresses", "EipAddress", found, None, "", PageNumber, PageSize)
+        return _eips(self._eips.found(call.region, Status, AllocationId, tagged=False), PageNumber, PageSize)
+
+
+def _eips(items: Sequence[Any], number: int, size: int) -> Mapping[str, Any]:
+    """By number alone: these lists have no tokens."""
+    page = by_number(items, number, size, 100)
+    return {"EipAddresses": {"EipAddress": page}, "TotalCount": len(items), "PageNumber": number, "PageSize": size}
 
 
 def _told(
