@@ -57,7 +57,7 @@ def forecast(
     zone, currency = zone or ZoneInfo(snapshot.timezone), currency or snapshot.currency
     span = Period.of(period, snapshot.now, zone)
     sums = spending(rows, snapshot, zone, currency)
-    seen = outlook(sums, rows, resources, snapshot, zone, span.first, span.end)
+    seen = outlook(sums, rows, resources, snapshot, zone, span)
     if seen is None:
         return None
     today = snapshot.now.astimezone(zone).date()

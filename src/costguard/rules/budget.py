@@ -97,14 +97,14 @@ def _book(when: BudgetWhen, resources: Sequence[Resource], snapshot: Snapshot, z
     period = Period.of(when.period, now, zone)
     rows = counted(snapshot.spend, when.basis, when.services)
     sums = spending(rows, snapshot, zone, when.amount.currency)
-    spent = sums.since(period.first)
+    spent = sums.of(period)
     strange = outliers(sums.days, period.first)
     if when.services is not None:
         # Only the bill says which service a resource belongs to.
         theirs = {row.ref for row in rows if row.start >= period.start}
         resources = [resource for resource in resources if resource.ref in theirs]
     usual = Spending(sums.currency, {**sums.days, **strange})
-    seen = outlook(usual, rows, resources, snapshot, zone, period.first, period.end)
+    seen = outlook(usual, rows, resources, snapshot, zone, period)
     forecast = seen.total if seen is not None else None
     evidence: dict[str, EvidenceValue] = {
         "spent": spent, "amount": when.amount, "used": _percent(spent, when.amount), "period": when.period,
@@ -117,16 +117,15 @@ def _book(when: BudgetWhen, resources: Sequence[Resource], snapshot: Snapshot, z
         day = max(strange, key=lambda one: sums.days[one].nanos)
         evidence |= {"odd_day": local_midnight(day, zone), "odd_amount": sums.days[day], "usual_day": strange[day]}
     return _Book(
-        period, when.amount, sums, spent, usual.since(period.first), forecast,
-        _why_unknown(sums, rows_since=any(day >= period.first for day in sums.days), snapshot=snapshot), evidence,
+        period, when.amount, sums, spent, usual.of(period), forecast, _why_unknown(sums, period, snapshot), evidence,
     )  # fmt: skip
 
 
-def _why_unknown(sums: Spending, *, rows_since: bool, snapshot: Snapshot) -> str:
+def _why_unknown(sums: Spending, period: Period, snapshot: Snapshot) -> str:
     """Why what is not there may only be missing; empty when the sums are whole."""
     if sums.apart:
         return "no_rate"
-    if not rows_since:
+    if not any(period.first <= day < period.after for day in sums.days):
         return "no_spend"
     behind = any(
         status.source.split(".")[0] in _FEEDS
@@ -159,7 +158,7 @@ def _subject(book: _Book) -> Subject:
 
 
 def _since(book: _Book, limit: Money, zone: ZoneInfo) -> datetime:
-    day: date = book.sums.reached(book.period.first, limit)
+    day: date = book.sums.reached(book.period, limit)
     return max(book.period.start, local_midnight(day, zone))
 
 

@@ -5,7 +5,7 @@ from then on the bill does. Amounts without an exchange rate stay apart and are 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from statistics import median_low
@@ -28,10 +28,14 @@ PeriodName = Literal["month", "week", "day"]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A calendar period of a zone, [start, end) in UTC. ``key``: ``2026-06``, ``2026-W24``, ``2026-06-11``."""
+    """A calendar period of a zone: the local dates [first, after), [start, end) in UTC.
+
+    ``key``: ``2026-06``, ``2026-W24``, ``2026-06-11``.
+    """
 
     key: str
     first: date
+    after: date
     start: datetime
     end: datetime
 
@@ -51,7 +55,7 @@ class Period:
                 key = f"{year:04}-W{week:02}"
             case "day":
                 first, after, key = today, today + _DAY, today.isoformat()
-        return cls(key, first, local_midnight(first, zone), local_midnight(after, zone))
+        return cls(key, first, after, local_midnight(first, zone), local_midnight(after, zone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +70,21 @@ class Spending:
     apart: tuple[Money, ...] = ()
     estimated: bool = False
 
-    def since(self, first: date) -> Money:
-        """The sum of the days from ``first`` on."""
-        return sum((money for day, money in self.days.items() if day >= first), Money.zero(self.currency))
+    def of(self, period: Period) -> Money:
+        """The sum of a period's days."""
+        return sum((money for _, money in self._in(period)), Money.zero(self.currency))
 
-    def reached(self, first: date, limit: Money) -> date:
-        """The day from ``first`` on with which the sum comes to ``limit``; the last day if it never does."""
-        so_far, last = Money.zero(self.currency), first
-        for last, money in ((day, money) for day, money in self.days.items() if day >= first):
+    def reached(self, period: Period, limit: Money) -> date:
+        """The day with which the period's sum comes to ``limit``; its last day with spend if it never does."""
+        so_far, last = Money.zero(self.currency), period.first
+        for last, money in self._in(period):
             so_far += money
             if limit <= so_far:
                 return last
         return last
+
+    def _in(self, period: Period) -> Iterator[tuple[date, Money]]:
+        return ((day, money) for day, money in self.days.items() if period.first <= day < period.after)
 
 
 def counted(rows: Iterable[Spend], basis: Basis, services: Sequence[str] | None) -> tuple[Spend, ...]:

@@ -18,7 +18,7 @@ from costguard.domain.snapshot import Snapshot
 from costguard.domain.time import local_midnight
 from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
-from costguard.rules.spending import Spending, spending
+from costguard.rules.spending import Period, Spending, spending
 
 LEVEL_DAYS, WEEKDAY_DAYS, LEAST_DAYS = 7, 28, 3
 # Who has been up for a day runs on; who came this morning may leave this evening, like those before.
@@ -93,10 +93,9 @@ def outlook(
     resources: Sequence[Resource],
     snapshot: Snapshot,
     zone: ZoneInfo,
-    first: date,
-    end: datetime,
+    period: Period,
 ) -> Outlook | None:
-    """What [``first``, ``end``) will have cost, in the currency of ``known`` (the sums of ``rows``).
+    """What a period will have cost, in the currency of ``known`` (the sums of ``rows``).
 
     None when nothing runs on and there are fewer than three whole days to learn from. Burn without a rate or a price
     is left out.
@@ -110,15 +109,15 @@ def outlook(
             continue
         if (money := rates.into(burn, currency, now)) is not None:
             steady.add(resource.ref)
-            committed += money.per_hour_for(max(timedelta(), planned_stop(resource, end) - now))
+            committed += money.per_hour_for(max(timedelta(), planned_stop(resource, period.end) - now))
     theirs = spending((row for row in rows if row.ref in steady), snapshot, zone, currency)
     none = Money.zero(currency)
     rest = {day: max(0, (money - theirs.days.get(day, none)).nanos) for day, money in known.days.items()}
     trend = fit(rest, now.astimezone(zone).date())
     if trend is None and not steady:
         return None
-    more = until(trend, now, end, zone) if trend is not None else 0
-    return Outlook(known.since(first), committed, Money(more, currency))
+    more = until(trend, now, period.end, zone) if trend is not None else 0
+    return Outlook(known.of(period), committed, Money(more, currency))
 
 
 def _runs_on(resource: Resource, now: datetime) -> bool:

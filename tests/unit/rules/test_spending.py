@@ -117,10 +117,13 @@ def days(*amounts: str) -> Spending:
 
 def test_the_day_on_which_a_limit_was_reached() -> None:
     found = days("10", "20", "30")
-    assert found.since(date(2026, 6, 2)) == cny("50")
-    assert found.reached(date(2026, 6, 1), cny("30")) == date(2026, 6, 2)
-    assert found.reached(date(2026, 6, 2), cny("30")) == date(2026, 6, 3)
-    assert found.reached(date(2026, 6, 1), cny("99")) == date(2026, 6, 3)
+    june, may = (Period.of("month", NOW - n * DAY, SHANGHAI) for n in (0, 30))
+    assert found.of(june) == cny("60")
+    assert found.of(may) == cny("0")
+    assert found.of(Period.of("day", NOW - 18 * DAY, SHANGHAI)) == cny("20")
+    assert found.reached(june, cny("30")) == date(2026, 6, 2)
+    assert found.reached(june, cny("31")) == date(2026, 6, 3)
+    assert found.reached(june, cny("99")) == date(2026, 6, 3)
 
 
 @pytest.mark.parametrize(

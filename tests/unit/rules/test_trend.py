@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from costguard.domain.resource import ChargeType, Kind, Resource, State
 from costguard.domain.time import local_midnight
-from costguard.rules.spending import spending
+from costguard.rules.spending import Period, spending
 from costguard.rules.trend import Outlook, Trend, fit, outlook, until
 from costguard.testing.builders import cny, make_resource, make_snapshot, make_spend
 
@@ -71,7 +71,7 @@ def look(*resources: Resource, spent: dict[int, str] | None = None, ref: object 
     ]
     snapshot = make_snapshot(*resources, now=NOW, timezone="UTC")
     known = spending(rows, snapshot, UTC_ZONE, "CNY")
-    return outlook(known, rows, resources, snapshot, UTC_ZONE, date(2026, 6, 1), END)
+    return outlook(known, rows, resources, snapshot, UTC_ZONE, Period.of("month", NOW, UTC_ZONE))
 
 
 def box(**fields: object) -> Resource:
