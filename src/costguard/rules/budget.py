@@ -4,7 +4,7 @@ Missing data never brings a budget back under a step: below one it says unknown,
 mistake in the bill raises the alarm and stops nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -66,7 +66,6 @@ class _Book:
     """One budget in one period: what is known of its money. ``trusted`` leaves out days that look like a mistake."""
 
     period: Period
-    amount: Money
     sums: Spending
     spent: Money
     trusted: Money
@@ -116,19 +115,20 @@ def _book(when: BudgetWhen, resources: Sequence[Resource], snapshot: Snapshot, z
     if strange:
         day = max(strange, key=lambda one: sums.days[one].nanos)
         evidence |= {"odd_day": local_midnight(day, zone), "odd_amount": sums.days[day], "usual_day": strange[day]}
-    return _Book(
-        period, when.amount, sums, spent, usual.of(period), forecast, _why_unknown(sums, period, snapshot), evidence,
-    )  # fmt: skip
+    accounts = {row.account for row in rows} | {resource.ref.account for resource in resources}
+    unknown = _why_unknown(sums, period, snapshot, accounts)
+    return _Book(period, sums, spent, usual.of(period), forecast, unknown, evidence)
 
 
-def _why_unknown(sums: Spending, period: Period, snapshot: Snapshot) -> str:
+def _why_unknown(sums: Spending, period: Period, snapshot: Snapshot, accounts: Collection[str]) -> str:
     """Why what is not there may only be missing; empty when the sums are whole."""
     if sums.apart:
         return "no_rate"
     if not any(period.first <= day < period.after for day in sums.days):
         return "no_spend"
     behind = any(
-        status.source.split(".")[0] in _FEEDS
+        status.account in accounts
+        and status.source.split(".")[0] in _FEEDS
         and status.count
         and status.state is not SourceState.SKIPPED
         and not status.fresh(snapshot.now)

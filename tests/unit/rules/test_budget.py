@@ -80,6 +80,8 @@ def test_nothing_that_is_missing_clears_a_step() -> None:
     assert set(said(rule, world(row("2026-06-02", "1"), sources=(old,))).values()) == {"unknown: spend_stale"}
     empty = make_source("inventory", fetched_at=NOW - 9 * HOUR, count=0)
     assert set(said(rule, world(row("2026-06-02", "1"), sources=(empty,))).values()) == {"clear: below_step"}
+    elsewhere = make_source("charges", account="other", state=SourceState.FAILED, count=3)
+    assert set(said(rule, world(row("2026-06-02", "1"), sources=(elsewhere,))).values()) == {"clear: below_step"}
     dollars = row("2026-06-02", "0", money=usd("5"))
     assert set(said(rule, world(row("2026-06-02", "1"), dollars)).values()) == {"unknown: no_rate"}
 

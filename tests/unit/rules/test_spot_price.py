@@ -88,6 +88,7 @@ def test_the_cheaper_zone_is_named() -> None:
 
 
 def test_a_share_of_the_list_price() -> None:
+    """H02: a list price of zero is none."""
     when = {"above_on_demand": "80%"}
     listed = make_price(cny("20"))
     assert said(when, market("16.01"), on_demand_prices=(listed,)) == "fires: on_demand_limit_passed"
