@@ -145,7 +145,7 @@ def test_intervals(database: Database) -> None:
             ("stopped", 20, 25, False),
         ]
         found = states.intervals(conn, NOW, NOW + 25 * MINUTE)
-        assert [str(one.per_hour) for one in found] == ["¥34.74", "¥30.00", "¥30.00", "¥30.00"]
+        assert [str(one.per_hour) for one in found] == ["¥34.74", "¥30.00", "¥0.00", "¥30.00"]
         assert [str(one.charge_type) for one in found] == ["on_demand", "on_demand", "on_demand", "prepaid"]
         assert states.intervals(conn, NOW + 25 * MINUTE, NOW + 30 * MINUTE) == ()
 

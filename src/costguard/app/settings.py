@@ -13,7 +13,7 @@ from costguard.notify.settings import ChannelConfig, DeliverySettings
 from costguard.notify.slack.config import SlackConfig
 from costguard.rules.currency import Rates
 from costguard.web.auth import Token
-from costguard.web.overview import PageSettings
+from costguard.web.settings import PageSettings
 
 HOLIDAYS = "CN"
 

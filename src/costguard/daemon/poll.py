@@ -89,7 +89,7 @@ class Poller:
         for region in sorted({r.ref.region for r in running}):
             batch = [r for r in running if r.ref.region == region]
             look = self._reader(connection, batch, metrics, newest, now)
-            fine &= self._source(account, region, "usage", self.intervals.usage, look)
+            fine &= self._source(account, region, "usage", self.intervals.usage, look, now)
         return fine
 
     def list_prices(self, account: Account) -> bool:
@@ -157,11 +157,22 @@ class Poller:
 
         return look
 
-    def _source(self, account: Account, region: str, source: str, interval: timedelta, look: Callable[[], int]) -> bool:
-        """Runs one look and writes how it went; True when it went well."""
+    def _source(
+        self,
+        account: Account,
+        region: str,
+        source: str,
+        interval: timedelta,
+        look: Callable[[], int],
+        asked_at: datetime | None = None,
+    ) -> bool:
+        """Runs one look and writes how it went; True when it went well.
+
+        ``asked_at``: up to which moment the answer speaks, where that is not when it came.
+        """
         outcome = attempt(look)
         with self.database.write(durable=False) as conn:
-            return record(conn, account.name, region, source, interval, outcome, self.clock.now())
+            return record(conn, account.name, region, source, interval, outcome, asked_at or self.clock.now())
 
 
 def _price_keys(resources: Iterable[Resource]) -> list[PriceKey]:

@@ -4,7 +4,7 @@ Every window is aggregated in SQL; nothing is fetched from a provider here.
 """
 
 import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
@@ -17,7 +17,7 @@ from costguard.daemon.accounts import Account
 from costguard.domain.budget import Interval, Spend
 from costguard.domain.price import Price
 from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
-from costguard.domain.snapshot import AccountFacts, Snapshot
+from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
 from costguard.domain.time import local_midnight
 from costguard.domain.usage import Metric, UsageWindow, WindowSpec
 from costguard.engine.evaluate import windows_needed
@@ -69,12 +69,15 @@ class SnapshotBuilder:
         facts = {name: account.facts(now) for name, account in self.accounts.items()}
         known = [r for r in inventory.resources(conn) if r.ref.account in facts]
         running = {r.ref: r.started_at for r in known if r.state is State.RUNNING and (refs is None or r.ref in refs)}
+        statuses = sources.sources(conn)
+        # A look at one box has just read its use; a cycle knows what the last poll brought.
+        ago = _read_ago(statuses, now) if refs is None and usage_until is None else {}
         snapshot = Snapshot(
             now=now,
             accounts=facts,
             resources={r.ref: r for r in known},
-            usage=self._windows(conn, usage_until or now, facts, running),
-            sources=sources.sources(conn),
+            usage=self._windows(conn, usage_until or now, facts, running, ago),
+            sources=statuses,
             heartbeats=levers.heartbeats(conn, now),
             keeps=levers.keeps(conn, now),
             power_events=power.events_since(conn, now - _EVENTS),
@@ -105,9 +108,10 @@ class SnapshotBuilder:
         now: datetime,
         facts: Mapping[str, AccountFacts],
         running: Mapping[ResourceRef, datetime | None],
+        ago: Mapping[str, timedelta],
     ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
         def delay(account: str, metric: Metric) -> timedelta:
-            return facts[account].metric_delay.get(metric, _NO_DELAY)
+            return facts[account].metric_delay.get(metric, _NO_DELAY) + ago.get(account, _NO_DELAY)
 
         def period(account: str, metric: Metric) -> timedelta:
             return facts[account].metric_period.get(metric, _MINUTE)
@@ -120,6 +124,19 @@ class SnapshotBuilder:
         zone = self.config.settings.timezone
         since = local_midnight((now - _SPEND).astimezone(zone).date(), zone)
         return tuple(spend(intervals(conn, since, now, known), since, now, zone))
+
+
+def _read_ago(statuses: Iterable[SourceStatus], now: datetime) -> dict[str, timedelta]:
+    """How long ago each account's use was last read: between two polls the newest samples cannot be newer.
+
+    At most one interval; what is older than that is late, and its windows say so.
+    """
+    ago: dict[str, timedelta] = {}
+    for status in statuses:
+        age = status.age(now)
+        if status.source == "usage" and age is not None:
+            ago[status.account] = min(ago.get(status.account, status.interval), age, status.interval)
+    return ago
 
 
 def intervals(conn: Connection, since: datetime, until: datetime, known: Sequence[Resource]) -> list[Interval]:

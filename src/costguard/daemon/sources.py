@@ -72,10 +72,8 @@ def record(
             conn, *place, state=outcome.state, error=outcome.error, interval=interval, now=now
         )
     metrics.PROVIDER_CALLS.labels(account, source, outcome.state.value).inc()
-    changed = (
-        before is None or before.state is not outcome.state or (before.error is None) is not (outcome.error is None)
-    )
-    if changed:
+    same = before is not None and before.state is outcome.state and (before.error is None) is (outcome.error is None)
+    if not same:
         level = logging.INFO if outcome.fine else logging.WARNING
         text = f": {outcome.error}" if outcome.error else ""
         _log.log(level, "%s of %s/%s is %s%s", source, account, region, outcome.state.value, text)

@@ -114,7 +114,7 @@ class Closing:
         """A person's keep ends the ladders that it found; the ones that come later wait, protected."""
         resource = self._resource(row)
         keep = self._snapshot.keeps.get(resource.ref) if resource is not None else None
-        if keep is None or resource is None or keep.until <= self._snapshot.now or row.created_at > keep.at:
+        if keep is None or resource is None or keep.until <= self._snapshot.now or row.created_at >= keep.at:
             return None
         if keep_ended(resource, self._snapshot) or self._ladder(row).next_acting(0) is None:
             return None

@@ -1,4 +1,7 @@
-"""Pages: the overview and the parts of it that htmx refreshes."""
+"""Pages: the overview and the parts of it that htmx refreshes.
+
+A part works out only what it shows, so that an open page costs little.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -12,13 +15,22 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from costguard.web.auth import authorise
-from costguard.web.overview import OverviewBuilder
-from costguard.web.words import Language, word
+from costguard.web.overview import Overview
+from costguard.web.words import Language
 
 if TYPE_CHECKING:
     from costguard.web.site import Site
 
-_PARTS = {"clock": "_clock.html", "live": "_live.html", "work": "_work.html", "inbox": "_inbox.html"}
+PARTS = {
+    "clock": "_clock.html",
+    "tiles": "_tiles.html",
+    "fleet": "_fleet.html",
+    "findings": "_findings.html",
+    "log": "_log.html",
+    "inbox": "_inbox.html",
+}
+# Seconds between two refreshes: the demo's clock runs, everything else is polled every few minutes.
+_REFRESH, _DEMO_REFRESH = 15, 3
 _COOKIE = "costguard_lang"
 
 
@@ -46,8 +58,8 @@ def routes(site: "Site") -> list[BaseRoute]:
 
     def series(request: Request) -> Response:
         with site.database.read() as conn:
-            builder = OverviewBuilder(conn, site.page(), site.clock.now(), language_of(request, site.language))
-            return JSONResponse(builder.series())
+            overview = Overview(conn, site.page(), site.clock.now(), language_of(request, site.language))
+            return JSONResponse(overview.series())
 
     def guarded(view: Callable[[Request], Response]) -> Callable[[Request], object]:
         async def endpoint(request: Request) -> Response:
@@ -60,7 +72,7 @@ def routes(site: "Site") -> list[BaseRoute]:
 
     return [
         Route("/", guarded(html("overview.html"))),
-        *(Route(f"/parts/{name}", guarded(html(template))) for name, template in _PARTS.items()),
+        *(Route(f"/parts/{name}", guarded(html(template))) for name, template in PARTS.items()),
         Route("/parts/series", guarded(series)),
     ]
 
@@ -68,13 +80,14 @@ def routes(site: "Site") -> list[BaseRoute]:
 def page(site: "Site", template: str, language: Language) -> str:
     """The HTML of a template at this moment."""
     with site.database.read() as conn:
-        builder = OverviewBuilder(conn, site.page(), site.clock.now(), language)
-        overview = builder.build(site.chat() if site.chat else None)
-
-    def t(key: str, **values: object) -> str:
-        return word(key, language, **values)
-
-    return templates().get_template(template).render(o=overview, t=t, lang=language, base="", version=site.version)
+        inbox = site.chat() if site.chat else None
+        overview = Overview(conn, site.page(), site.clock.now(), language, inbox)
+        every = _DEMO_REFRESH if overview.demo_speed else _REFRESH
+        return (
+            templates()
+            .get_template(template)
+            .render(o=overview, t=overview.t, lang=language, every=every, version=site.version)
+        )
 
 
 def language_of(request: Request, default: str) -> Language:

@@ -21,7 +21,8 @@ from costguard.errors import CostguardError, ProviderError, StoreError, UsageErr
 from costguard.ports import Clock
 from costguard.store.database import Database
 from costguard.web.auth import Refused, Token
-from costguard.web.overview import ChatLine, PageSettings
+from costguard.web.overview import ChatLine
+from costguard.web.settings import PageSettings
 
 STATIC = Path(__file__).parent / "static"
 # Pages load nothing from elsewhere and are framed by nobody.

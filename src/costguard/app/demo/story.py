@@ -15,7 +15,8 @@ from costguard.domain.action import ActionState
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.money import Money
 from costguard.store import actions, inventory, ledger
-from costguard.web.overview import OverviewBuilder
+from costguard.web.overview import Overview
+from costguard.web.speech import Speech
 from costguard.web.words import Language, word
 
 _STYLES = {
@@ -47,17 +48,17 @@ class Story:
             entries = [e for e in ledger.list_entries(conn, since=self._since) if e.id > self._last]
             if not entries:
                 return
-            builder = OverviewBuilder(conn, self._page, now, self._language)
+            speech = Speech(self._page, now, self._language)
             self._last, self._since = max(e.id for e in entries), max(e.at for e in entries)
             for entry in reversed(entries):
                 if entry.kind in _STYLES:
-                    self._console.print(self._line(entry, builder), soft_wrap=True, highlight=False)
+                    self._console.print(self._line(entry, speech), soft_wrap=True, highlight=False)
 
-    def _line(self, entry: LedgerEntry, builder: OverviewBuilder) -> str:
+    def _line(self, entry: LedgerEntry, speech: Speech) -> str:
         sign, style = _STYLES[entry.kind]
         clock = entry.at.astimezone(self._zone).strftime("%H:%M")
         name = (entry.subject.name or entry.subject.id) if entry.subject else ""
-        return f"[dim]{clock}[/dim] [{style}]{sign} {escape(name):<22}[/{style}] {escape(builder.told(entry))}"
+        return f"[dim]{clock}[/dim] [{style}]{sign} {escape(name):<22}[/{style}] {escape(speech.told(entry))}"
 
     def burn(self) -> str:
         """What an hour costs now, in one line."""
@@ -74,7 +75,7 @@ class Story:
         """The end of the story: what was warned, kept, left alone, stopped, and saved."""
         with self._app.database.read() as conn:
             rows = actions.list_actions(conn)
-            overview = OverviewBuilder(conn, self._page, now, self._language).build()
+            overview = Overview(conn, self._page, now, self._language)
             running = sum(1 for r in inventory.resources(conn) if r.is_running)
         stopped = [a for a in rows if a.state is ActionState.DONE and a.response.ends_billing]
         warned = sum(1 for a in rows if a.warned_at is not None and not a.dry_run)
