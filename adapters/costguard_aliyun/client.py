@@ -102,7 +102,10 @@ class Api:
         raise failure
 
     def read(self, product: str, action: str, region: str, **params: Any) -> Answer:
-        """One read with its retries, all within the account's deadline; after a throttle not before the next minute."""
+        """One read with its retries, all within the account's deadline.
+
+        After a throttle it waits for the next minute, where the deadline allows that.
+        """
         call = self.call_of(product, region, action)
         whole = self.spec.deadline.total_seconds()
         left = _countdown(self.clock, whole)
@@ -112,7 +115,9 @@ class Api:
                 # Half of it for one attempt: a lost answer must not cost the whole.
                 return self.call(product, action, region, params, call=call, seconds=min(left(), whole / 2))
             except ProviderError as error:
-                wait = error.after.total_seconds() if isinstance(error, Throttled) else _backoff(attempt)
+                wait = _backoff(attempt)
+                if isinstance(error, Throttled) and error.after.total_seconds() + WORTHWHILE <= left():
+                    wait = error.after.total_seconds()
                 if not error.retryable or attempt == ATTEMPTS or wait + WORTHWHILE > left():
                     raise
                 log.debug("account %s: %s attempt %d: %s", self.account, action, attempt, type(error).__name__)

@@ -91,7 +91,7 @@ class KeyRing:
             file = json.loads(cli_file().read_text("utf-8"))
             wanted = name or file.get("current") or "default"
             profile: Mapping[str, Any] = next(p for p in file.get("profiles") or () if p.get("name") == wanted)
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError, TypeError):
             raise self._call.failed(AuthFailed, "the aliyun CLI's file cannot be read") from None
         except StopIteration:
             raise self._call.failed(AuthFailed, f"the aliyun CLI has no profile {name or 'for now'}") from None
