@@ -27,6 +27,7 @@ from costguard.daemon.listing import Lister
 from costguard.daemon.look import Looker
 from costguard.daemon.poll import Intervals, Poller
 from costguard.daemon.snapshot import SnapshotBuilder
+from costguard.daemon.watch import Watch
 from costguard.domain.notice import NoticeState
 from costguard.domain.resource import ResourceRef
 from costguard.domain.time import TimeRange
@@ -68,6 +69,7 @@ class App:
     cycle: Cycle
     actor: Actor
     workers: tuple[ChannelWorker, ...]
+    watch: Watch
     beats: Beats
     redactor: Redactor
     threads: int = 4
@@ -142,7 +144,8 @@ class App:
             lead=lead,
             cycle=cycle,
             actor=actor,
-            workers=_workers(config, database, clock),
+            workers=_workers(config, database, clock, redactor),
+            watch=Watch(database, clock, routing, settings, config.settings.notify.dry_run.digest),
             beats=Beats(clock.monotonic),
             redactor=redactor,
             threads=threads,
@@ -238,7 +241,7 @@ def _commands_of(accounts: Mapping[str, Account]) -> Callable[[ResourceRef], Com
     return find
 
 
-def _workers(config: Config, database: Database, clock: Clock) -> tuple[ChannelWorker, ...]:
+def _workers(config: Config, database: Database, clock: Clock, redactor: Redactor) -> tuple[ChannelWorker, ...]:
     delivery = Delivery(
         routing=mapped.routing(config),
         settings=mapped.delivery_settings(config),
@@ -259,7 +262,9 @@ def _workers(config: Config, database: Database, clock: Clock) -> tuple[ChannelW
     workers = []
     for channel in config.settings.channels:
         try:
-            built = build_channel(mapped.channel_config(channel), clock, before_call=no_call_in_a_transaction)
+            chosen = mapped.channel_config(channel)
+            redactor.register(*chosen.secrets())
+            built = build_channel(chosen, clock, before_call=no_call_in_a_transaction)
         except ConfigError as error:
             _log.warning("%s", error)
             continue

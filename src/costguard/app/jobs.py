@@ -1,5 +1,6 @@
 """The jobs of one replica: which loop comes round how often. A follower's rounds do nothing but ask to lead."""
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -8,6 +9,9 @@ from costguard.daemon.accounts import Account
 from costguard.daemon.jobs import Job
 from costguard.daemon.retention import tidy
 from costguard.errors import LeaseLost, StaleWrite
+from costguard.net.http import HttpClient, HttpError
+
+_log = logging.getLogger(__name__)
 
 CYCLE = "cycle"
 _DAY = timedelta(days=1)
@@ -45,7 +49,8 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
             Job(f"usage {name}", schedule.usage, leading(_usage(app, account)), wakes=CYCLE),
         ]
     found += [
-        Job(CYCLE, schedule.cycle, leading(app.decide)),
+        Job(CYCLE, schedule.cycle, leading(_decide(app))),
+        Job("watch", timedelta(minutes=1), leading(app.watch.round)),
         Job("deliver", deliver or schedule.deliver, leading(app.deliver)),
         Job("act", act or schedule.act, leading(app.actor.run)),
         Job("retention", _DAY, leading(lambda: tidy(app.database, app.clock.now(), app.config.settings.retention))),
@@ -66,6 +71,22 @@ def _inventory(app: App, account: Account) -> Callable[[], object]:
 
 def _usage(app: App, account: Account) -> Callable[[], object]:
     return lambda: app.poller.usage(account)
+
+
+def _decide(app: App) -> Callable[[], object]:
+    """A cycle, and the sign of life that a dead-man switch elsewhere waits for."""
+    url = app.config.settings.heartbeat_url
+    http = HttpClient(deadline=timedelta(seconds=10))
+
+    def work() -> None:
+        app.decide()
+        if url is not None:
+            try:
+                http.request("GET", url.get_secret_value())
+            except HttpError as error:
+                _log.warning("the heartbeat_url could not be pinged: %s", error)
+
+    return work
 
 
 def _prices(app: App, account: Account) -> Callable[[], object]:

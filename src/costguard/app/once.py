@@ -46,6 +46,7 @@ def run_once(app: App, progress: Callable[[str], None] = lambda what: None) -> O
     # What was sent since the last run starts graces before anything is decided on.
     app.actor.confirm_warnings()
     result = app.decide()
+    app.watch.round()
     progress("decided")
     app.drain(_DELIVER)
     _lead(app)

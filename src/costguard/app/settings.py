@@ -1,7 +1,5 @@
 """The configuration's words, as the engine, the routing and the pages take them."""
 
-from datetime import timedelta
-
 from costguard.config.channels import ChannelBase, DingtalkChannel, SlackChannel
 from costguard.config.load import Config
 from costguard.engine.settings import EngineSettings
@@ -9,13 +7,11 @@ from costguard.engine.settings import Owner as EngineOwner
 from costguard.errors import ConfigError
 from costguard.notify.dingtalk.config import DingTalkConfig
 from costguard.notify.route import Person, Place, Routing
-from costguard.notify.settings import ChannelConfig, DeliverySettings
+from costguard.notify.settings import DeliverySettings
 from costguard.notify.slack.config import SlackConfig
 from costguard.rules.currency import Rates
 from costguard.web.auth import Token
 from costguard.web.settings import PageSettings
-
-HOLIDAYS = "CN"
 
 
 def owners(config: Config) -> tuple[EngineOwner, ...]:
@@ -28,7 +24,8 @@ def owners(config: Config) -> tuple[EngineOwner, ...]:
             tags=owner.tags,
             team=owner.team,
             has_route=bool(
-                (owner.slack and "slack" in kinds)
+                owner.channels
+                or (owner.slack and "slack" in kinds)
                 or (owner.dingtalk_mobile and "dingtalk" in kinds)
                 or (owner.email and "email" in kinds)
             ),
@@ -46,7 +43,7 @@ def engine_settings(config: Config) -> EngineSettings:
         per_hour=settings.limits.per_hour,
         share=settings.limits.share,
         timezone=settings.timezone.key,
-        holidays=HOLIDAYS,
+        holidays=config.settings.country(),
         notify_default=settings.notify.default,
         owners=owners(config),
         admins=settings.admins,
@@ -59,7 +56,9 @@ def routing(config: Config) -> Routing:
     settings = config.settings
     return Routing(
         places={c.name: Place(c.name, c.kind, c.language, c.fallback) for c in settings.channels},
-        people={o.name: Person(o.name, o.language, o.slack, o.dingtalk_mobile, o.email) for o in settings.owners},
+        people={
+            o.name: Person(o.name, o.language, o.slack, o.dingtalk_mobile, o.email, o.channels) for o in settings.owners
+        },
         default=settings.notify.default,
         dry_run=settings.notify.dry_run.to,
         language=settings.language,
@@ -72,18 +71,20 @@ def delivery_settings(config: Config) -> DeliverySettings:
     return DeliverySettings(backoff=notify.retry, group_wait=notify.group_wait, repeat=notify.repeat)
 
 
-def channel_config(channel: ChannelBase) -> ChannelConfig:
+def channel_config(channel: ChannelBase) -> SlackConfig | DingTalkConfig:
     """One configured channel as its sender takes it. Raises ConfigError for a kind that cannot send yet."""
     proxy = channel.proxy.get_secret_value() if channel.proxy else None
     match channel:
         case SlackChannel() if channel.url is not None:
             return SlackConfig(
                 name=channel.name, kind="slack", language=channel.language, fallback=channel.fallback, proxy=proxy,
+                max_per_minute=channel.max_per_minute,
                 url=channel.url,
             )  # fmt: skip
         case DingtalkChannel() if channel.url is not None:
             return DingTalkConfig(
                 name=channel.name, kind="dingtalk", language=channel.language, fallback=channel.fallback, proxy=proxy,
+                max_per_minute=channel.max_per_minute,
                 url=channel.url, secret=channel.secret, keyword=channel.keyword,
             )  # fmt: skip
         case _:
@@ -104,8 +105,3 @@ def page_settings(config: Config, demo_speed: int = 0) -> PageSettings:
 
 def tokens(config: Config) -> tuple[Token, ...]:
     return tuple(Token(t.name, t.token.get_secret_value(), frozenset(t.scopes)) for t in config.settings.web.tokens)
-
-
-def longest_deadline() -> timedelta:
-    """How long one provider call may take at most; a new leader waits it out before touching a call."""
-    return timedelta(seconds=60)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from costguard.domain.action import ActionState
 from costguard.domain.decision import GuardCode
+from costguard.domain.finding import SubjectType
 from costguard.domain.notice import Notice, NoticeKind
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep, Snapshot
@@ -16,6 +17,7 @@ from costguard.engine.notices import NoticeRequest
 from costguard.engine.ownership import owner_of
 from costguard.engine.settings import EngineSettings
 from costguard.notify import facts
+from costguard.notify.bulletins import budget_step_facts
 from costguard.notify.document import Facts
 from costguard.notify.route import Draft, Routing, route
 
@@ -93,6 +95,8 @@ class Drafter:
                 return facts.cleared_facts(
                     action=action, resource=resource, now=now, timezone=zone, why=why, links=links
                 )
+            case _ if _is_budget(request):
+                return budget_step_facts(finding=request.finding, now=now, timezone=zone, links=links)
             case _:
                 return facts.notify_facts(
                     finding=request.finding, resource=resource, now=now, timezone=zone, owner=owner,
@@ -111,10 +115,17 @@ def _keep(request: NoticeRequest, snapshot: Snapshot) -> Keep | None:
 
 
 def _kind(request: NoticeRequest, snapshot: Snapshot) -> NoticeKind:
-    """A ladder that ended without a keep is told as called off, whoever ended it."""
+    """A ladder that ended without a keep is told as called off, whoever ended it; a budget's step as a budget's."""
+    if _is_budget(request):
+        return NoticeKind.BUDGET
     if request.kind is NoticeKind.KEPT and _keep(request, snapshot) is None:
         return NoticeKind.CLEARED
     return request.kind
+
+
+def _is_budget(request: NoticeRequest) -> bool:
+    told = request.kind in (NoticeKind.NOTIFY, NoticeKind.WARN)
+    return told and request.finding.subject.type is SubjectType.BUDGET
 
 
 def why_cleared(request: NoticeRequest, resource: Resource | None) -> str:

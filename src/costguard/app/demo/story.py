@@ -75,7 +75,7 @@ class Story:
         """The end of the story: what was warned, kept, left alone, stopped, and saved."""
         with self._app.database.read() as conn:
             rows = actions.list_actions(conn)
-            overview = Overview(conn, self._page, now, self._language)
+            tile = Overview(conn, self._page, now, self._language).saved
             running = sum(1 for r in inventory.resources(conn) if r.is_running)
         stopped = [a for a in rows if a.state is ActionState.DONE and a.response.ends_billing]
         warned = sum(1 for a in rows if a.warned_at is not None and not a.dry_run)
@@ -83,7 +83,7 @@ class Story:
         refused = len({a.subject.key for a in rows if not a.state.terminal and a.code.value in _REFUSALS})
         table = Table.grid(padding=(0, 2))
         t = self._t
-        saved = t("saved.sub", count=overview.saved.count, rate=overview.saved.rate)
+        saved = t("saved.sub", count=tile.count, rate=tile.rate)
         for label, value in (
             (t("demo.hours"), f"{(now - started).total_seconds() / 3600:.1f}"),
             (t("demo.running"), str(running)),
@@ -91,7 +91,7 @@ class Story:
             (t("demo.called_off"), str(called_off)),
             (t("demo.stopped"), str(len(stopped))),
             (t("demo.refused"), str(refused)),
-            (t("demo.saved"), f"{overview.saved.amount}   {saved}"),
+            (t("demo.saved"), f"{tile.amount}   {saved}"),
         ):
             table.add_row(escape(label), f"[bold]{escape(value)}[/bold]")
         self._console.print(Panel(table, title="costguard", border_style="green", expand=False))
