@@ -4,7 +4,7 @@ The cycle writes how it saw activity and what an hour costs; commands, API and p
 so that all of them say the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -102,9 +102,11 @@ def fleet(conn: Connection, now: datetime, owners: tuple[Owner, ...]) -> tuple[F
     seen = kv.get(conn, _ACTIVITY) or {}
     keeps = levers.keeps(conn, now)
     claims = levers.claims(conn)
-    ladders = _ladders(actions.list_actions(conn, since=now - _RECENT))
+    known = inventory.resources(conn)
+    off = {str(r.ref) for r in known if r.state is not State.RUNNING}
+    ladders = _ladders(actions.list_actions(conn, since=now - _RECENT), off)
     rows = []
-    for stored in inventory.resources(conn):
+    for stored in known:
         claimed = claims.get(stored.ref)
         resource = with_owner(stored, owners, claimed.owner if claimed else None)
         activity, reason = seen.get(str(resource.ref)) or (_activity_of(resource), "")
@@ -120,20 +122,26 @@ def _activity_of(resource: Resource) -> str:
     return Activity.ACTIVE.value if resource.depends_on else Activity.IDLE.value
 
 
-def _ladders(found: Iterable[Action]) -> Mapping[str, Action]:
-    """The ladder that matters most of each subject: in flight, then the one that stops, then the newest."""
+def _ladders(found: Iterable[Action], off: Collection[str]) -> Mapping[str, Action]:
+    """The ladder that matters most of each subject: in flight, then the one that stops, then the newest.
+
+    Of a box that is ``off`` it is the one that stopped it.
+    """
     chosen: dict[str, Action] = {}
     for action in found:
         if action.state in (ActionState.CANCELLED, ActionState.SUPERSEDED):
             continue
         known = chosen.get(action.subject.key)
-        if known is None or _weight(action) > _weight(known):
+        if known is None or _weight(action, off) > _weight(known, off):
             chosen[action.subject.key] = action
     return chosen
 
 
-def _weight(action: Action) -> tuple[bool, bool, bool, datetime]:
-    return action.state.in_flight, not action.state.terminal, action.response.ends_billing, action.updated_at
+def _weight(action: Action, off: Collection[str]) -> tuple[bool, bool, bool, bool, datetime]:
+    stopped = action.state is ActionState.DONE and action.response.ends_billing and action.subject.key in off
+    return (
+        action.state.in_flight, stopped, not action.state.terminal, action.response.ends_billing, action.updated_at,
+    )  # fmt: skip
 
 
 def _rank(row: FleetRow) -> tuple[int, int, str]:

@@ -16,11 +16,11 @@ from costguard.daemon.documents import FleetRow
 from costguard.daemon.listing import COMPUTE
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode, Response
+from costguard.domain.finding import Finding
 from costguard.domain.ledger import LedgerKind
 from costguard.domain.money import Money
 from costguard.domain.snapshot import SourceState
 from costguard.store import findings, ledger, levers, savings, sources
-from costguard.store.findings import FindingRecord
 from costguard.web.rows import FleetGroup, fleet_groups
 from costguard.web.settings import PageSettings
 from costguard.web.speech import Speech
@@ -91,16 +91,17 @@ class FindingLine:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
+    """A line of the history; ``tone`` colours its dot."""
+
     time: str
     name: str
     text: str
-    pill: str
-    pill_class: str
+    tone: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """A message of the demo's inbox. ``language`` of what was sent, for screen readers and fonts."""
+    """A message of the demo's inbox. ``platform`` ∈ slack, dingtalk."""
 
     platform: str
     time: str
@@ -169,7 +170,7 @@ class Overview(Speech):
 
     @cached_property
     def groups(self) -> tuple[FleetGroup, ...]:
-        return fleet_groups(self._conn, self, self._rows)
+        return fleet_groups(self._conn, self, self._rows, self._findings)
 
     @cached_property
     def burn(self) -> BurnTile:
@@ -213,19 +214,25 @@ class Overview(Speech):
         return SavedTile(str(total), len(standing), str(rate), str(projected) if projected else "")
 
     @cached_property
-    def finding_count(self) -> int:
-        return len(self._findings)
+    def _findings(self) -> tuple[Finding, ...]:
+        return tuple(record.finding for record in findings.open_findings(self._conn))
 
     @cached_property
-    def _findings(self) -> tuple[FindingRecord, ...]:
-        return tuple(findings.open_findings(self._conn))
+    def wide(self) -> tuple[FindingLine, ...]:
+        """Findings about more than one resource: budgets, accounts, services, channels."""
+        return tuple(self._finding_line(f) for f in self._findings if f.subject.ref is None)
 
     @cached_property
-    def findings(self) -> tuple[FindingLine, ...]:
-        return tuple(self._finding_line(found) for found in self._findings[:FINDING_LINES])
+    def narrow(self) -> tuple[FindingLine, ...]:
+        """Findings about one resource each; the dearest FINDING_LINES."""
+        about = [f for f in self._findings if f.subject.ref is not None]
+        return tuple(self._finding_line(f) for f in about[:FINDING_LINES])
 
-    def _finding_line(self, found: FindingRecord) -> FindingLine:
-        finding = found.finding
+    @property
+    def narrow_count(self) -> int:
+        return sum(1 for f in self._findings if f.subject.ref is not None)
+
+    def _finding_line(self, finding: Finding) -> FindingLine:
         waste = finding.waste_per_hour
         return FindingLine(
             name=finding.subject.name or finding.subject.id,
@@ -243,8 +250,7 @@ class Overview(Speech):
                 time=self.day_at(entry.at),
                 name="" if entry.subject is None else entry.subject.name or entry.subject.id,
                 text=self.told(entry),
-                pill=self.t(f"ledger.{entry.kind.value}"),
-                pill_class=_PILLS.get(entry.kind, ""),
+                tone=_TONES.get(entry.kind, ""),
             )
             for entry in entries
         )
@@ -276,7 +282,7 @@ class Overview(Speech):
 
 
 _TOLD = frozenset(LedgerKind) - {LedgerKind.FINDING, LedgerKind.DEFERRED, LedgerKind.REFUSED}
-_PILLS = {
+_TONES = {
     LedgerKind.WARNING: "idle",
     LedgerKind.EXECUTED: "burn",
     LedgerKind.CONFIRMED: "saved",

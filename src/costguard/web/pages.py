@@ -25,6 +25,7 @@ PARTS = {
     "clock": "_clock.html",
     "tiles": "_tiles.html",
     "fleet": "_fleet.html",
+    "wide": "_wide.html",
     "findings": "_findings.html",
     "log": "_log.html",
     "inbox": "_inbox.html",

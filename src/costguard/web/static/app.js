@@ -1,29 +1,54 @@
-// The spend chart. Everything else on the page is server-rendered and refreshed by htmx.
+// The spend chart, and what a refresh must not undo. Everything else is rendered by the server and refreshed by htmx.
+
+// A part is swapped whole: groups that the reader opened or closed stay so.
+const chosen = new Map();
+document.addEventListener("toggle", (event) => {
+  if (event.target.tagName === "DETAILS" && event.target.id) chosen.set(event.target.id, event.target.open);
+}, true);
+document.addEventListener("htmx:afterSwap", (event) => {
+  for (const group of event.target.querySelectorAll("details[id]")) {
+    if (chosen.has(group.id)) group.open = chosen.get(group.id);
+  }
+});
+
 document.addEventListener("DOMContentLoaded", () => {
   const box = document.getElementById("chart");
   if (!box || !window.echarts) return;
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(name).trim();
-  const chart = echarts.init(box, null, { renderer: "svg" });
-  const series = (name, key, tint) => ({
-    name, type: "line", stack: "spend", step: "end", showSymbol: false, animation: false,
-    lineStyle: { width: 0 }, itemStyle: { color: colour(tint) }, areaStyle: { color: colour(tint), opacity: 0.75 }, data: key,
+  let chart = null;
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const money = (d) => (value) => d.symbol + Number(value).toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  const series = (d, activity) => ({
+    name: d.names[activity], type: "line", stack: "spend", showSymbol: false, animation: false,
+    lineStyle: { width: 0 }, emphasis: { disabled: true },
+    itemStyle: { color: colour("--" + activity) }, areaStyle: { color: colour("--" + activity), opacity: 1 }, data: d[activity],
   });
+  // Built by hand, as text nodes: no name ever becomes markup.
+  const tip = (d) => (points) => {
+    const box = document.createElement("div");
+    const row = (label, value) => { const line = box.appendChild(document.createElement("div")); line.className = "tip"; line.append(label, value); };
+    row(points[0].axisValue, "");
+    for (const point of [...points].reverse()) row(point.seriesName, money(d)(point.value));
+    row(d.total, money(d)(points.reduce((sum, point) => sum + point.value, 0)) + d.unit);
+    return box;
+  };
   const draw = async () => {
     const answer = await fetch(box.dataset.src);
     if (!answer.ok) return;
     const d = await answer.json();
+    if (d.times.length < 2) return;
+    if (!chart) { box.replaceChildren(); chart = echarts.init(box); }
+    const soft = { color: colour("--soft"), fontFamily: "inherit" }, line = { lineStyle: { color: colour("--line") } };
     chart.setOption({
-      aria: { enabled: true },
-      grid: { left: 8, right: 16, top: 30, bottom: 8, containLabel: true },
-      legend: { top: 0, left: 8, icon: "roundRect", itemWidth: 12, itemHeight: 8, textStyle: { color: colour("--soft") } },
-      tooltip: { trigger: "axis", valueFormatter: (v) => d.symbol + Number(v).toFixed(2) + d.unit },
-      xAxis: { type: "category", data: d.times, boundaryGap: false, axisLabel: { color: colour("--soft"), hideOverlap: true }, axisLine: { lineStyle: { color: colour("--line") } } },
-      yAxis: { type: "value", axisLabel: { color: colour("--soft"), formatter: d.symbol + "{value}" }, splitLine: { lineStyle: { color: colour("--line") } } },
-      series: [series(d.names.active, d.active, "--busy"), series(d.names.unknown, d.unknown, "--unknown"), series(d.names.idle, d.idle, "--idle")],
+      grid: { left: 12, right: 20, top: 32, bottom: 8, containLabel: true },
+      legend: { top: 0, right: 12, icon: "roundRect", itemWidth: 10, itemHeight: 10, itemGap: 16, textStyle: soft, selectedMode: false },
+      tooltip: { trigger: "axis", confine: true, formatter: tip(d), backgroundColor: colour("--card"), borderColor: colour("--line"), textStyle: { color: colour("--ink") } },
+      xAxis: { type: "category", data: d.times, boundaryGap: false, axisLabel: { ...soft, hideOverlap: true }, axisTick: { show: false }, axisLine: line },
+      yAxis: { type: "value", splitNumber: 4, axisLabel: { ...soft, formatter: (value) => d.symbol + value.toLocaleString("en") }, splitLine: line },
+      series: ["active", "unknown", "idle"].map((activity) => series(d, activity)),
     });
   };
   draw();
-  setInterval(draw, 4000);
-  addEventListener("resize", () => chart.resize());
+  setInterval(draw, 1000 * Number(box.dataset.every));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("resize", () => chart && chart.resize());
 });
