@@ -18,6 +18,7 @@ from costguard.config.load import Config
 from costguard.daemon import metrics
 from costguard.daemon.accounts import Account
 from costguard.daemon.act import Actor
+from costguard.daemon.bills import Biller
 from costguard.daemon.cycle import Cycle, CycleResult, new_id
 from costguard.daemon.drafts import Drafter
 from costguard.daemon.health import Beats
@@ -62,6 +63,7 @@ class App:
     accounts: Mapping[str, Account]
     lister: Lister
     poller: Poller
+    biller: Biller
     builder: SnapshotBuilder
     settings: EngineSettings
     policies: Mapping[str, Prepared]
@@ -107,7 +109,7 @@ class App:
         poller = Poller(
             database=database,
             clock=clock,
-            intervals=Intervals(schedule.usage, schedule.spot_prices, schedule.charges),
+            intervals=Intervals(schedule.usage, schedule.spot_prices),
             backfill=backfill,
         )
         policies = {policy.name: prepare(policy) for policy in config.policies}
@@ -138,6 +140,7 @@ class App:
             accounts=accounts,
             lister=lister,
             poller=poller,
+            biller=Biller(database, clock, schedule.charges),
             builder=builder,
             settings=settings,
             policies=policies,

@@ -46,6 +46,7 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
             Job(f"inventory {name}", schedule.inventory, leading(_inventory(app, account)), wakes=CYCLE),
             Job(f"prices {name}", _DAY, leading(_prices(app, account))),
             Job(f"spot prices {name}", schedule.spot_prices, leading(_spot(app, account))),
+            Job(f"bills {name}", schedule.charges, leading(_bills(app, account))),
             Job(f"usage {name}", schedule.usage, leading(_usage(app, account)), wakes=CYCLE),
         ]
     found += [
@@ -93,6 +94,20 @@ def _prices(app: App, account: Account) -> Callable[[], object]:
     def work() -> None:
         app.poller.list_prices(account)
         app.lister.reprice(account)
+
+    return work
+
+
+def _bills(app: App, account: Account) -> Callable[[], object]:
+    wanted = {policy.rule for policy in app.config.policies}
+
+    def work() -> None:
+        app.biller.charges(account)
+        app.biller.balance(account)
+        if "quota" in wanted:
+            known, _ = app.poller.regions(account)
+            for region in known:
+                app.biller.quotas(account, region)
 
     return work
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from costguard.daemon import documents, fleet, metrics, timers
 from costguard.daemon.drafts import Drafter
+from costguard.daemon.facts import note_cycle
 from costguard.daemon.lead import Leadership
 from costguard.daemon.snapshot import SnapshotBuilder
 from costguard.domain.action import Action, ActionState
@@ -113,7 +114,9 @@ class Cycle:
                 actions=stored,
                 notices=notices,
             )
+            note_cycle(conn, snapshot.last_run, started)
             cycles.record(conn, cycles.CycleRecord(new_id(), started, finished, document))
+            cycles.prune(conn, started - HOUR)
         self.last = evaluation
         if found.timers:
             self.timers()

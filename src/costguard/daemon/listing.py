@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from costguard.daemon.accounts import Account
+from costguard.daemon.facts import note_attachment
 from costguard.daemon.sources import EMPTY, INVENTORY, UNREADABLE, Outcome, attempt, record
 from costguard.domain.resource import Kind, Resource, ResourceRef
 from costguard.domain.snapshot import SourceState
@@ -70,6 +71,8 @@ class Lister:
                         conn, account.name, region, look.kind, found, look.began, self.interval
                     )
                     end_savings(conn, delta)
+                    place = f"{account.provider}/{account.name}/{region}/{look.kind.value}/"
+                    note_attachment(conn, found, place, now)
                 fine &= record(conn, account.name, region, source, self.interval, look.outcome, now)
         return fine
 

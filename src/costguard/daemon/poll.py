@@ -28,7 +28,6 @@ class Intervals:
 
     usage: timedelta
     spot_prices: timedelta
-    charges: timedelta
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,13 @@
 """Retention: usage rolls up to hours, old samples and messages go. The ledger and evidence stay for ever."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import Connection
 
 from costguard.config.settings import Retention
-from costguard.store import cycles, outbox, usage
+from costguard.store import outbox, usage
 from costguard.store.database import Database
-
-_CYCLES = timedelta(days=7)
 
 
 def tidy(database: Database, now: datetime, keep: Retention) -> None:
@@ -20,7 +18,6 @@ def tidy(database: Database, now: datetime, keep: Retention) -> None:
         lambda conn: usage.prune(conn, now - keep.usage_raw),
         lambda conn: usage.prune_hours(conn, now - keep.usage_hourly),
         lambda conn: outbox.prune(conn, now - keep.notices),
-        lambda conn: cycles.prune(conn, now - _CYCLES),
     )
     for prune in prunes:
         while True:

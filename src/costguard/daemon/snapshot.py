@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from costguard.config.load import Config
+from costguard.daemon import facts
 from costguard.daemon.accounts import Account
 from costguard.domain.budget import Interval, Spend
 from costguard.domain.price import Price
@@ -66,25 +67,29 @@ class SnapshotBuilder:
         ``usage_until``: the usage windows are those of that earlier moment (a hook's own work is none).
         """
         settings = self.config.settings
-        facts = {name: account.facts(now) for name, account in self.accounts.items()}
-        known = [r for r in inventory.resources(conn) if r.ref.account in facts]
+        accounts = {name: account.facts(now) for name, account in self.accounts.items()}
+        known = [r for r in inventory.resources(conn) if r.ref.account in accounts]
         running = {r.ref: r.started_at for r in known if r.state is State.RUNNING and (refs is None or r.ref in refs)}
         statuses = sources.sources(conn)
         # A look at one box has just read its use; a cycle knows what the last poll brought.
         ago = _read_ago(statuses, now) if refs is None and usage_until is None else {}
         snapshot = Snapshot(
             now=now,
-            accounts=facts,
+            accounts=accounts,
             resources={r.ref: r for r in known},
-            usage=self._windows(conn, usage_until or now, facts, running, ago),
+            usage=self._windows(conn, usage_until or now, accounts, running, ago),
             sources=statuses,
-            heartbeats=levers.heartbeats(conn, now),
+            heartbeats=levers.heartbeats(conn, now - self.longest_window),
             keeps=levers.keeps(conn, now),
             power_events=power.events_since(conn, now - _EVENTS),
             disputed_until=levers.disputed_until(conn, now),
             spot_prices=_of_charge_type(conn, now, ChargeType.SPOT),
             on_demand_prices=_of_charge_type(conn, now, ChargeType.ON_DEMAND),
             spend=self._spend(conn, now, known),
+            gaps=facts.gaps(conn),
+            unattached_since=facts.unattached(conn) if "waste" in self._rules else {},
+            quotas=facts.quotas(conn) if "quota" in self._rules else (),
+            month_use=facts.month_use(conn, known, now) if "expiry" in self._rules else {},
             balances=charges.balances(conn) if "balance" in self._rules else (),
             exchange_rates=settings.rates(),
             calendars=self.config.calendars,
@@ -106,15 +111,15 @@ class SnapshotBuilder:
         self,
         conn: Connection,
         now: datetime,
-        facts: Mapping[str, AccountFacts],
+        accounts: Mapping[str, AccountFacts],
         running: Mapping[ResourceRef, datetime | None],
         ago: Mapping[str, timedelta],
     ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
         def delay(account: str, metric: Metric) -> timedelta:
-            return facts[account].metric_delay.get(metric, _NO_DELAY) + ago.get(account, _NO_DELAY)
+            return accounts[account].metric_delay.get(metric, _NO_DELAY) + ago.get(account, _NO_DELAY)
 
         def period(account: str, metric: Metric) -> timedelta:
-            return facts[account].metric_period.get(metric, _MINUTE)
+            return accounts[account].metric_period.get(metric, _MINUTE)
 
         return usage.windows(conn, self.specs, now, delay, period, running.keys(), running)
 

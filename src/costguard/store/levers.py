@@ -106,9 +106,12 @@ def heartbeat(conn: Connection, ref: ResourceRef, until: datetime, *, by: str, a
     return before
 
 
-def heartbeats(conn: Connection, now: datetime) -> Mapping[ResourceRef, datetime]:
-    """Until when each resource's job said that it is alive, where that is still to come."""
-    query = select(heartbeat_table).where(heartbeat_table.c.until > now)
+def heartbeats(conn: Connection, after: datetime) -> Mapping[ResourceRef, datetime]:
+    """Until when each resource's job said that it is alive, where that is after ``after``.
+
+    A word that has run out still counts for the windows that it lies in.
+    """
+    query = select(heartbeat_table).where(heartbeat_table.c.until > after)
     return {row.ref: row.until for row in conn.execute(query)}
 
 

@@ -1,0 +1,91 @@
+"""Bills, balances and quotas: read a few times a day, stored as the provider tells them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from costguard.daemon import facts
+from costguard.daemon.accounts import Account
+from costguard.daemon.sources import NO_REGION, attempt, record
+from costguard.domain.charge import Charge
+from costguard.domain.time import local_midnight
+from costguard.ports import Balances, Billing, Clock, Quotas
+from costguard.store import charges
+from costguard.store.database import Database
+
+# A month is still restated in the first days of the next one.
+_RESTATED_UNTIL = 5
+_BATCH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Biller:
+    """Reads accounts' bills into the database."""
+
+    database: Database
+    clock: Clock
+    interval: timedelta
+
+    def charges(self, account: Account) -> bool:
+        """The open billing period whole, and the one before until it is final."""
+        connection = account.connection()
+        if not isinstance(connection, Billing):
+            return True
+        now = self.clock.now()
+
+        def look() -> int:
+            count = 0
+            batch: list[Charge] = []
+            for charge in connection.charges(self._since(account, now), now):
+                batch.append(charge)
+                if len(batch) == _BATCH:
+                    count += self._put(batch)
+                    batch = []
+            return count + self._put(batch)
+
+        return self._source(account, NO_REGION, "charges", look)
+
+    def balance(self, account: Account) -> bool:
+        connection = account.connection()
+        if not isinstance(connection, Balances):
+            return True
+
+        def look() -> int:
+            found = connection.balance()
+            with self.database.write() as conn:
+                charges.record_balance(conn, found)
+            return 1
+
+        return self._source(account, NO_REGION, "balance", look)
+
+    def quotas(self, account: Account, region: str) -> bool:
+        connection = account.connection()
+        if not isinstance(connection, Quotas):
+            return True
+
+        def look() -> int:
+            found = connection.quotas(region)
+            with self.database.write() as conn:
+                facts.note_quotas(conn, account.name, region, found, self.clock.now())
+            return len(found)
+
+        return self._source(account, region, "quotas", look)
+
+    def _since(self, account: Account, now: datetime) -> datetime:
+        zone = account.bound.spec.billing_timezone or account.bound.manifest.billing_timezone
+        day = now.astimezone(zone).date()
+        first = day.replace(day=1)
+        if day.day <= _RESTATED_UNTIL:
+            first = (first - timedelta(days=1)).replace(day=1)
+        return local_midnight(first, zone)
+
+    def _put(self, batch: list[Charge]) -> int:
+        if not batch:
+            return 0
+        with self.database.write() as conn:
+            return charges.put(conn, batch)
+
+    def _source(self, account: Account, region: str, source: str, look: Callable[[], int]) -> bool:
+        outcome = attempt(look)
+        with self.database.write(durable=False) as conn:
+            return record(conn, account.name, region, source, self.interval, outcome, self.clock.now())

@@ -1,0 +1,89 @@
+"""Small facts that have no table of their own: gaps between cycles, what is unattached, quotas, month's use.
+
+Each is written where it is noticed and read into the snapshot; all are rows of ``kv``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection
+
+from costguard.domain.quota import QuotaFact
+from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef
+from costguard.domain.usage import Metric
+from costguard.ports import Quota
+from costguard.store import kv, usage
+
+_GAPS = "cycle/gaps"
+_GAP = timedelta(minutes=10)
+_KEPT = timedelta(days=16)
+_MONTH = timedelta(days=30)
+_FREE = "unattached/"
+_QUOTA = "quota/"
+_ATTACHABLE = frozenset({Kind.DISK, Kind.ADDRESS})
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+Span = tuple[datetime, datetime]
+
+
+def note_cycle(conn: Connection, last: datetime | None, now: datetime) -> None:
+    """Writes down that nobody decided between the last cycle and this one, if that was long."""
+    began = last or _BEGINNING
+    if last is not None and now - last <= _GAP:
+        return
+    known = [span for span in gaps(conn) if now - span[1] < _KEPT]
+    spans = [*known, (began, now)]
+    kv.put(conn, _GAPS, {"spans": [[low.isoformat(), high.isoformat()] for low, high in spans]}, now)
+
+
+def gaps(conn: Connection) -> tuple[Span, ...]:
+    """The stretches without a cycle, oldest first."""
+    known = kv.get(conn, _GAPS)
+    spans = known["spans"] if known else []
+    return tuple((datetime.fromisoformat(low), datetime.fromisoformat(high)) for low, high in spans)
+
+
+def note_attachment(conn: Connection, found: Iterable[Resource], prefix: str, now: datetime) -> None:
+    """Remembers since when disks and addresses belong to nothing; ``prefix`` is where these were listed."""
+    known = kv.by_prefix(conn, f"{_FREE}{prefix}")
+    free = {f"{_FREE}{r.ref}" for r in found if r.ref.kind in _ATTACHABLE and r.depends_on is None}
+    for key in free - known.keys():
+        kv.put(conn, key, {"since": now.isoformat()}, now)
+    for key in known.keys() - free:
+        kv.remove(conn, key)
+
+
+def unattached(conn: Connection) -> Mapping[ResourceRef, datetime]:
+    found = kv.by_prefix(conn, _FREE)
+    return {
+        ResourceRef.parse(key.removeprefix(_FREE)): datetime.fromisoformat(value["since"])
+        for key, value in found.items()
+    }
+
+
+def note_quotas(conn: Connection, account: str, region: str, found: Sequence[Quota], now: datetime) -> None:
+    rows = [{"name": q.name, "limit": q.limit, "used": q.used, "unit": q.unit} for q in found]
+    kv.put(conn, f"{_QUOTA}{account}/{region}", {"at": now.isoformat(), "rows": rows}, now)
+
+
+def quotas(conn: Connection) -> tuple[QuotaFact, ...]:
+    facts = []
+    for key, value in kv.by_prefix(conn, _QUOTA).items():
+        account, region = key.removeprefix(_QUOTA).split("/", 1)
+        at = datetime.fromisoformat(value["at"])
+        facts += [
+            QuotaFact(account, region, row["name"], row["limit"], row["used"], row["unit"], at) for row in value["rows"]
+        ]
+    return tuple(facts)
+
+
+def month_use(conn: Connection, resources: Iterable[Resource], now: datetime) -> Mapping[ResourceRef, float]:
+    """Mean GPU use of prepaid boxes over the last 30 days, of what was seen."""
+    found: dict[ResourceRef, float] = {}
+    for resource in resources:
+        if resource.charge_type is ChargeType.PREPAID and resource.gpus is not None:
+            hours = usage.hours(conn, resource.ref, Metric.GPU_UTIL, now - _MONTH, now)
+            samples = sum(h.samples for h in hours)
+            if samples:
+                found[resource.ref] = sum(h.mean * h.samples for h in hours) / samples
+    return found
