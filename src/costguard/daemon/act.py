@@ -202,9 +202,9 @@ class Actor:
 
     def _apply(self, action: Action, event: Event) -> Transition:
         now = self.clock.now()
-        return self._store(action, advance(action, event, now, self.settings))
+        return self._store(action, advance(action, event, now, self.settings), event.why)
 
-    def _store(self, before: Action, change: Transition) -> Transition:
+    def _store(self, before: Action, change: Transition, why: str = "") -> Transition:
         """One transaction: the row, its ledger lines, its messages and its saving."""
         now = self.clock.now()
         with self.database.write() as conn:
@@ -219,7 +219,7 @@ class Actor:
             if change.busy and stored.subject.ref is not None:
                 levers.heartbeat(conn, stored.subject.ref, now + _HEARTBEAT_AFTER_BUSY, by="hook", at=now)
             if change.tell is not None:
-                self._tell(conn, stored, change.tell, now)
+                self._tell(conn, stored, change.tell, now, why)
         if stored.state is not before.state:
             metrics.TRANSITIONS.labels(stored.state.value).inc()
             _log.info("action %s on %s is %s", stored.id, stored.subject.key, stored.state.value)
@@ -231,14 +231,14 @@ class Actor:
             savings.book(conn, saving)
             ledger.append(conn, [engine_savings.booked_line(saving, action, now)])
 
-    def _tell(self, conn: Connection, action: Action, kind: NoticeKind, now: datetime) -> None:
+    def _tell(self, conn: Connection, action: Action, kind: NoticeKind, now: datetime, why: str) -> None:
         ref = action.subject.ref
         snapshot = self.builder.build(conn, now, leader=True, refs=[ref] if ref else [])
         resource = snapshot.resources.get(ref) if ref else None
         to = _targets(action, self._ready(action))
         told = request(
             action, action.finding(), kind, new_id(), f"{kind.value}:{action.attempt}:{action.state.value}",
-            price=resource.price if resource else None, now=now, to=to, reason=action.reason,
+            price=resource.price if resource else None, now=now, to=to, reason=action.reason, why=why,
         )  # fmt: skip
         outbox.enqueue(conn, self.drafter.notices(told, snapshot))
 

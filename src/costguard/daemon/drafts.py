@@ -133,6 +133,8 @@ def why_cleared(request: NoticeRequest, resource: Resource | None) -> str:
     action = request.action
     if action.state is ActionState.CANCELLED:
         return {GuardCode.APPROVAL: "cancelled", GuardCode.BUSY: "busy"}.get(action.code, "kept")
+    if request.why:
+        return request.why
     if resource is None:
         return "gone"
     if resource.started_at != action.started_at:

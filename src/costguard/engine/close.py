@@ -83,27 +83,27 @@ class Closing:
     def _over(self, row: Action) -> Event | None:
         """The event that ends an open ladder, None while it goes on."""
         if self._policy_differs(row):
-            return Event(EventKind.SUPERSEDE, "the policy is another one now")
+            return Event(EventKind.SUPERSEDE, "the policy is another one now", "policy")
         ready = self._evaluation.policies[row.policy]
         dry = dry_run_code(ready.policy, row.subject, self._snapshot, self._settings) is not None
         if dry != row.dry_run:
-            return Event(EventKind.SUPERSEDE, "it only records now" if dry else "it is real now")
+            return Event(EventKind.SUPERSEDE, "it only records now" if dry else "it is real now", "policy")
         if (kept := self._kept(row)) is not None:
             return kept
         judgement = self._judgement(row)
         if judgement is None:
             return Event(EventKind.SUPERSEDE, "it is gone, or the policy does not match it any more")
         if judgement.outcome is Outcome.CLEAR and judgement.reason in _AT_ONCE:
-            return Event(EventKind.SUPERSEDE, f"it no longer holds: {judgement.reason}")
+            return Event(EventKind.SUPERSEDE, f"it no longer holds: {judgement.reason}", "gone")
         if _another_run(row, judgement):
-            return Event(EventKind.SUPERSEDE, "it was started again")
+            return Event(EventKind.SUPERSEDE, "it was started again", "restarted")
         if judgement.outcome is Outcome.UNKNOWN:
             self._unknown(row, judgement)
             return None
         if judgement.outcome is Outcome.FIRES:
             return None
         if self._count(row, judgement) >= CLEAR_AFTER:
-            return Event(EventKind.SUPERSEDE, f"it no longer holds: {judgement.reason}")
+            return Event(EventKind.SUPERSEDE, f"it no longer holds: {judgement.reason}", "busy")
         return None
 
     def _policy_differs(self, row: Action) -> bool:
@@ -160,6 +160,7 @@ class Closing:
                 request(
                     change.action, row.finding(), tell, self._new_id(), tell.value,
                     price=resource.price if resource else None, now=self._snapshot.now, reason=event.reason,
+                    why=event.why,
                 )
             )  # fmt: skip
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Answer, GuardCode, Response
+from costguard.domain.finding import Evidence
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
@@ -70,8 +71,14 @@ class _Step:
         code = row.code.value if kind in (LedgerKind.REFUSED, LedgerKind.DEFERRED) else None
         return LedgerEntry(
             self.now, kind, row.subject, text, self.event.who, row.id, row.policy, code, money,
-            row.evidence if kind is LedgerKind.EXECUTED else {},
+            self._facts(kind, row),
         )  # fmt: skip
+
+    def _facts(self, kind: LedgerKind, row: Action) -> Evidence:
+        """What the line rests on: the whole evidence of a call, the word for why a ladder was dropped."""
+        if kind is LedgerKind.EXECUTED:
+            return row.evidence
+        return {"why": self.event.why} if kind is LedgerKind.SUPERSEDED and self.event.why else {}
 
 
 Handler = Callable[[_Step], Transition]
@@ -245,13 +252,17 @@ def _looked(step: _Step) -> Transition:
         case Look.GONE if step.action.response is Response.RELEASE:
             return _done(step, confirmed=True)
         case Look.GONE:
-            return _superseded(replace(step, event=replace(step.event, reason="the resource is gone")))
+            return _superseded(_because(step, "the resource is gone", "gone"))
         case Look.RESTARTED:
-            return _superseded(replace(step, event=replace(step.event, reason="somebody started it again")))
+            return _superseded(_because(step, "somebody started it again", "restarted"))
         case Look.UNDERWAY | Look.UNCHANGED:
             return _not_yet(step)
         case None:
             raise IllegalEvent("a look has to show something")
+
+
+def _because(step: _Step, reason: str, why: str) -> _Step:
+    return replace(step, event=replace(step.event, reason=reason, why=why))
 
 
 def _not_yet(step: _Step) -> Transition:

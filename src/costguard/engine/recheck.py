@@ -48,19 +48,19 @@ def recheck(
     The caller adds token, lease token and hook to HOLDS.
     """
     if ready is None or ready.hash != action.policy_hash:
-        return Event(EventKind.CHANGED, "the policy is another one now")
+        return Event(EventKind.CHANGED, "the policy is another one now", "policy")
     ref = action.subject.ref
     resource = snapshot.resources.get(ref) if ref is not None else None
     if resource is None or resource.state is State.GONE:
-        return Event(EventKind.CHANGED, "the resource is gone")
+        return Event(EventKind.CHANGED, "the resource is gone", "gone")
     if resource.started_at != action.started_at:
-        return Event(EventKind.CHANGED, "somebody started it again")
+        return Event(EventKind.CHANGED, "somebody started it again", "restarted")
     evaluation = evaluate([ready], snapshot)
     answer = _answer(action, evaluation)
     if answer is None:
-        return Event(EventKind.CHANGED, "the policy does not match it any more")
+        return Event(EventKind.CHANGED, "the policy does not match it any more", "policy")
     if answer.outcome is Outcome.CLEAR:
-        return Event(EventKind.CHANGED, f"it no longer holds: {answer.reason}")
+        return Event(EventKind.CHANGED, f"it no longer holds: {answer.reason}", "busy")
     if answer.outcome is Outcome.UNKNOWN:
         return Event(EventKind.REFUSED, verdict=deny(GuardCode.UNKNOWN, f"it cannot be told: {answer.reason}"))
     ladder = ladder_of(action, ready)

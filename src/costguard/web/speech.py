@@ -57,6 +57,8 @@ class Speech:
         key = f"lever.{lever}" if lever else f"log.{entry.kind.value}"
         if entry.kind is LedgerKind.CANCELLED and entry.actor == OURS:
             key = "log.at_work"
+        if why := evidence.get("why"):
+            key = f"superseded.{why}"
         if key not in WORDS:
             return entry.text
         until = evidence.get("until")
