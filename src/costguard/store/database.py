@@ -173,11 +173,11 @@ class Database:
         return self.path
 
     def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True, "pool_timeout": WAIT_SECONDS}
+        options: dict[str, Any] = {"hide_parameters": True, "pool_timeout": WAIT_SECONDS}
         if self.dialect == "sqlite":
             return options | {"connect_args": {"timeout": WAIT_SECONDS}, "pool_size": 4, "max_overflow": 60}
         arguments = {"connect_timeout": 10, "application_name": "costguard"}
-        return options | {"connect_args": arguments, "pool_size": 5, "max_overflow": 15}
+        return options | {"connect_args": arguments, "pool_size": 5, "max_overflow": 15, "pool_pre_ping": True}
 
     def _connected(self, dbapi: Any, _record: object) -> None:
         if self.dialect != "sqlite":
@@ -228,15 +228,17 @@ class Database:
 def _begin(conn: Connection) -> None:
     """Starts the transaction that the execution option asks for. PRAGMAs of safety work only outside of one."""
     mode = conn.get_execution_options().get(_MODE, "read")
+    # Straight to the driver: none of these waits for a lock or can be refused, and every transaction pays for them.
+    driver: Any = conn.connection.dbapi_connection
     if mode == "read":
-        conn.exec_driver_sql("PRAGMA query_only=ON")
-        conn.exec_driver_sql("BEGIN")
+        driver.execute("PRAGMA query_only=ON")
+        driver.execute("BEGIN")
         return
-    conn.exec_driver_sql("PRAGMA query_only=OFF")
-    conn.exec_driver_sql(f"PRAGMA synchronous={'NORMAL' if mode == 'batch' else 'FULL'}")
+    driver.execute("PRAGMA query_only=OFF")
+    driver.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'batch' else 'FULL'}")
     if mode == "migrate":
         # A table that is rebuilt is dropped on the way; with foreign keys on that would delete what refers to it.
-        conn.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        driver.execute("PRAGMA foreign_keys=OFF")
     conn.exec_driver_sql("BEGIN IMMEDIATE")
 
 

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from costguard.store.sql import upsert
 from costguard.store.tables import kv as table
 
+_VALUE = select(table.c.value).where(table.c.key == bindparam("key"))
+
 
 def get(conn: Connection, key: str) -> Mapping[str, Any] | None:
     """The JSON object of a key."""
-    return conn.execute(select(table.c.value).where(table.c.key == key)).scalar_one_or_none()
+    return conn.execute(_VALUE, {"key": key}).scalar_one_or_none()
 
 
 def put(conn: Connection, key: str, value: Mapping[str, Any], now: datetime) -> None:

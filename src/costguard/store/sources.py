@@ -1,8 +1,9 @@
 """Sources: how each poll of each account and region is doing. Unknown is a state, never an empty answer."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Row, bindparam, delete, select
 
 from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.store.rows import Rows
@@ -11,6 +12,7 @@ from costguard.store.tables import source_status as table
 
 _ROWS = Rows(SourceStatus)
 _KEYS = ["account", "region", "source"]
+_ONE = select(table).where(*(table.c[name] == bindparam(name) for name in _KEYS))
 
 
 def record_success(
@@ -28,13 +30,14 @@ def record_success(
 
     Returns the status before it, so that a recovery can be told once.
     """
-    before = get(conn, account, region, source)
+    known = _row(conn, account, region, source)
+    before = None if known is None else _ROWS.load(known)
     answered_before = before is not None and before.fetched_at is not None
     status = SourceStatus(
         account, region, source, SourceState.OK, now, interval, count,
         before.count if before is not None and answered_before else None, note,
     )  # fmt: skip
-    _put(conn, status, before, now)
+    _put(conn, status, known, now)
     return before
 
 
@@ -53,34 +56,36 @@ def record_failure(
 
     Returns the status before it, so that a failure can be told once.
     """
-    before = get(conn, account, region, source)
+    known = _row(conn, account, region, source)
+    before = None if known is None else _ROWS.load(known)
     status = SourceStatus(
         account, region, source, state, before.fetched_at if before else None, interval,
         before.count if before else 0, before.previous_count if before else None, error,
     )  # fmt: skip
-    _put(conn, status, before, now)
+    _put(conn, status, known, now)
     return before
 
 
 def get(conn: Connection, account: str, region: str, source: str) -> SourceStatus | None:
     """One source's status."""
-    query = select(table).where(table.c.account == account, table.c.region == region, table.c.source == source)
-    row = conn.execute(query).first()
+    row = _row(conn, account, region, source)
     return None if row is None else _ROWS.load(row)
 
 
-def sources(conn: Connection) -> tuple[SourceStatus, ...]:
-    """Every source's status, by account, region and source."""
+def sources(conn: Connection, account: str | None = None, region: str | None = None) -> tuple[SourceStatus, ...]:
+    """Every source's status, by account, region and source; of one account or region, where these are given."""
     query = select(table).order_by(table.c.account, table.c.region, table.c.source)
+    if account is not None:
+        query = query.where(table.c.account == account)
+    if region is not None:
+        query = query.where(table.c.region == region)
     return tuple(_ROWS.load(row) for row in conn.execute(query))
 
 
 def changed_at(conn: Connection, account: str, region: str, source: str) -> datetime | None:
     """Since when a source is in its state."""
-    query = select(table.c.changed_at).where(
-        table.c.account == account, table.c.region == region, table.c.source == source
-    )
-    return conn.execute(query).scalar_one_or_none()
+    row = _row(conn, account, region, source)
+    return None if row is None else row.changed_at
 
 
 def forget(conn: Connection, account: str, region: str, source: str) -> None:
@@ -89,10 +94,10 @@ def forget(conn: Connection, account: str, region: str, source: str) -> None:
     conn.execute(delete(table).where(*here))
 
 
-def _put(conn: Connection, status: SourceStatus, before: SourceStatus | None, now: datetime) -> None:
-    row = _ROWS.row(status)
-    if before is None or before.state is not status.state:
-        row["changed_at"] = now
-    else:
-        row["changed_at"] = changed_at(conn, status.account, status.region, status.source)
-    upsert(conn, table, [row], _KEYS)
+def _row(conn: Connection, account: str, region: str, source: str) -> Row[*tuple[Any, ...]] | None:
+    return conn.execute(_ONE, {"account": account, "region": region, "source": source}).first()
+
+
+def _put(conn: Connection, status: SourceStatus, known: Row[*tuple[Any, ...]] | None, now: datetime) -> None:
+    same = known is not None and known.state is status.state
+    upsert(conn, table, [_ROWS.row(status) | {"changed_at": known.changed_at if known and same else now}], _KEYS)

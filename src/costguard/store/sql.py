@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 from typing import cast as typed_as
@@ -15,7 +16,11 @@ CHUNK = 500
 
 def insert(conn: Connection, table: Table[Any]) -> postgresql.Insert:
     """An insert with ``on_conflict_do_update`` and ``on_conflict_do_nothing``; both engines take the same words."""
-    if conn.dialect.name == "sqlite":
+    return _insert(conn.dialect.name, table)
+
+
+def _insert(dialect: str, table: Table[Any]) -> postgresql.Insert:
+    if dialect == "sqlite":
         return typed_as(postgresql.Insert, sqlite.insert(table))
     return postgresql.insert(table)
 
@@ -24,9 +29,15 @@ def upsert(conn: Connection, table: Table[Any], rows: Sequence[dict[str, Any]], 
     """Inserts rows, or sets every other given column of the row that has the same ``keys``."""
     if not rows:
         return
-    statement = insert(conn, table)
-    change = {name: statement.excluded[name] for name in rows[0] if name not in keys}
-    conn.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=change), list(rows))
+    conn.execute(_upsert(conn.dialect.name, table, tuple(keys), tuple(rows[0])), list(rows))
+
+
+@lru_cache(maxsize=256)
+def _upsert(dialect: str, table: Table[Any], keys: tuple[str, ...], names: tuple[str, ...]) -> postgresql.Insert:
+    """Kept, because building it costs far more than running it: ``excluded`` copies every column of the table."""
+    statement = _insert(dialect, table)
+    change = {name: statement.excluded[name] for name in names if name not in keys}
+    return statement.on_conflict_do_update(index_elements=list(keys), set_=change)
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
