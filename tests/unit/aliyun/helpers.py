@@ -1,7 +1,9 @@
 """Connections to the strict account on loopback, and resources without any account."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from pydantic import SecretStr
@@ -58,5 +60,6 @@ def box(**fields: Any) -> Box:
 
 def resource(of: Box, **fields: Any) -> Resource:
     """A box as the adapter reads it, without a call."""
+    told = json.loads(json.dumps(of.described()), parse_float=Decimal)
     kind = read_type(describe(of.type)) if of.type in TYPES else None
-    return replace(read_instance(of.described(), vm_ref("prod", of.region, of.id), kind, "CNY", NOON), **fields)
+    return replace(read_instance(told, vm_ref("prod", of.region, of.id), kind, "CNY", NOON), **fields)

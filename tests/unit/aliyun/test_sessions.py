@@ -125,7 +125,6 @@ def test_an_instance_without_that_role(server: AliyunServer, metadata: Metadata)
 
 
 def test_a_role_is_assumed_and_renewed_before_it_ends(server: AliyunServer) -> None:
-    """K06."""
     role = api(server, credentials=keys(role_arn=ROLE, external_id="from-us"))
     for hours in (0, 0.5, 0.9):
         server.clock.advance(timedelta(hours=hours))
