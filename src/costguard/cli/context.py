@@ -54,14 +54,17 @@ def load_config(ctx: typer.Context, given: Path | None) -> "Config":
     return load(config_path(ctx, given), os.environ)
 
 
-def open_app(config: "Config") -> "App":
-    """The application on the machine's clock, with logging that masks the configuration's secrets."""
+def open_app(config: "Config", *, level: str = "WARNING") -> "App":
+    """The application on the machine's clock, with logging that masks the configuration's secrets.
+
+    A single command tells of trouble alone; the daemon logs from INFO on. COSTGUARD_LOG beats both.
+    """
     from costguard.app.app import App
     from costguard.cli.logs import setup
     from costguard.net.clock import SystemClock
 
     app = App.open(config, SystemClock())
-    setup(app.redactor)
+    setup(app.redactor, os.environ.get("COSTGUARD_LOG", level))
     return app
 
 

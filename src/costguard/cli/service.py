@@ -30,11 +30,11 @@ def run(
     Example: `costguard run --once --json | jq .decisions`
     """
     loaded = load_config(ctx, config)
-    app = open_app(loaded)
+    app = open_app(loaded, level="WARNING" if once else "INFO")
     if not once:
         from costguard.app.serve import serve
 
-        serve(app, reload=lambda: open_app(load_config(ctx, config)))
+        serve(app, reload=lambda: open_app(load_config(ctx, config), level="INFO"))
         return
     from costguard.app.once import run_once
     from costguard.cli import errors
