@@ -41,7 +41,7 @@ from costguard.notify.channels import build_channel
 from costguard.notify.mute import QuietHours
 from costguard.notify.pipeline import Attempt, ChannelWorker, Delivery, drain, log_attempt
 from costguard.plugins import registry
-from costguard.ports import AccountSpec, Clock, Commands, Connection
+from costguard.ports import AccountSpec, Clock, Commands, Connection, Identity
 from costguard.store import accounts as account_store
 from costguard.store import outbox
 from costguard.store.database import Database
@@ -75,6 +75,7 @@ class App:
     beats: Beats
     redactor: Redactor
     threads: int = 4
+    ready: bool = False
 
     @classmethod
     def open(
@@ -101,6 +102,7 @@ class App:
             return connect(config.accounts[spec.name].manifest.id, spec, on)
 
         accounts = {name: Account(bound, connector, clock) for name, bound in config.accounts.items()}
+        _recall(database, accounts)
         settings = mapped.engine_settings(config)
         builder = SnapshotBuilder.of(config, accounts, settings.owners)
         schedule = config.settings.schedule
@@ -232,6 +234,16 @@ class App:
             return [work(item) for item in items]
         with ThreadPoolExecutor(self.threads, thread_name_prefix="poll") as pool:
             return list(pool.map(work, items))
+
+
+def _recall(database: Database, accounts: Mapping[str, Account]) -> None:
+    """A restart does not make strangers of accounts that were confirmed today: their ladders go on."""
+    with database.read() as conn:
+        known = account_store.accounts(conn)
+    for name, account in accounts.items():
+        found = known.get(name)
+        if found is not None and found.verified and found.account_id:
+            account.recall(Identity(found.account_id, found.principal or ""), found.checked_at)
 
 
 def _commands_of(accounts: Mapping[str, Account]) -> Callable[[ResourceRef], Commands | None]:

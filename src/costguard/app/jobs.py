@@ -27,7 +27,7 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
 
     def leading(work: Callable[[], object]) -> Callable[[], None]:
         def run() -> None:
-            if app.lead.leads:
+            if app.lead.leads and app.ready:
                 try:
                     work()
                 except (LeaseLost, StaleWrite):
@@ -60,10 +60,13 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
 
 
 def _lead(app: App) -> None:
-    led = app.lead.leads
-    if app.lead.round() and not led:
-        # A new leader arms nothing before it knows who its credentials are.
+    """Leads, or tries to. Nobody decides before it is known who the credentials are: an account that is not yet
+    confirmed would look disarmed, and its ladders would begin anew."""
+    if not app.lead.round():
+        app.ready = False
+    elif not app.ready:
         app.identify()
+        app.ready = True
 
 
 def _inventory(app: App, account: Account) -> Callable[[], object]:

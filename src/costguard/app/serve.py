@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -89,6 +90,18 @@ def serve(app: App, *, reload: Callable[[], App] | None = None) -> None:
                 _log.info("the new configuration is in force")
 
 
+def _leave_in_time() -> None:
+    """Ends the process when a round does not end by itself: 30 s after SIGTERM nobody is here any more."""
+
+    def leave() -> None:
+        _log.error("a round did not end in time; leaving. Its action is looked at after the next start")
+        os._exit(0)
+
+    timer = threading.Timer(_STOP.total_seconds(), leave)
+    timer.daemon = True
+    timer.start()
+
+
 def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
     web = app.config.settings.web
     config = uvicorn.Config(
@@ -105,6 +118,8 @@ def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
         stack.callback(setattr, server, "should_exit", True)
         stack.callback(driver.stop)
         _log.info("costguard %s runs: page at http://%s", __version__, web.listen)
+        # Whatever still runs when the time is over is a call that the next start looks at.
+        stack.callback(_leave_in_time)
         while not stop.wait(1.0) and not again.is_set():
             if silent := app.beats.silent():
                 raise LoopDied(f"these loops fell silent: {', '.join(silent)}")

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from costguard.config.accounts import BoundAccount
 from costguard.domain.snapshot import AccountFacts
+from costguard.errors import ProviderError
 from costguard.ports import AccountSpec, Clock, Connection, Identity
 
 # The identity is confirmed at start and daily; one that is older proves nothing.
@@ -26,6 +27,7 @@ class Account:
         self._connection: Connection | None = None
         self._identity: Identity | None = None
         self._identified_at: datetime | None = None
+        self.confirmed = False
 
     @property
     def name(self) -> str:
@@ -43,22 +45,28 @@ class Account:
             return self._connection
 
     def identify(self) -> Identity:
-        """Asks the provider who the credentials are. Raises ProviderError; then the account is not armed.
+        """Asks the provider who the credentials are. Raises ProviderError.
 
-        While the question is open the last answer stands: asking again must not restart ladders.
+        A refusal disarms the account. An outage does not: who it was yesterday keeps its ladders, but nothing is
+        called before the provider has confirmed it to this process (``confirmed``).
         """
         try:
             identity = self.connection().identity()
-        except BaseException:
-            self._identity = None
+        except ProviderError as error:
+            if not error.retryable:
+                self._identity, self.confirmed = None, False
             raise
-        self._identity, self._identified_at = identity, self._clock.now()
+        self._identity, self._identified_at, self.confirmed = identity, self._clock.now(), True
         return identity
 
     def identity_due(self, every: timedelta) -> bool:
-        """Whether nobody knows who the credentials are, or it was confirmed ``every`` ago or earlier."""
+        """Whether this process has not confirmed who the credentials are, or did so ``every`` ago or earlier."""
         at = self._identified_at
-        return self._identity is None or at is None or self._clock.now() - at >= every
+        return not self.confirmed or at is None or self._clock.now() - at >= every
+
+    def recall(self, identity: Identity, at: datetime) -> None:
+        """Who the provider said it was, as an earlier process wrote it down."""
+        self._identity, self._identified_at = identity, at
 
     @property
     def identity(self) -> Identity | None:

@@ -248,6 +248,9 @@ class Actor:
         if ref is None or ref.account not in self.accounts:
             return Event(EventKind.CHANGED, "its account is no longer configured")
         account = self.accounts[ref.account]
+        if not account.confirmed:
+            verdict = deny(GuardCode.NOT_ARMED, "the provider has not confirmed whose account this is since the start")
+            return Event(EventKind.REFUSED, verdict.reason, verdict=verdict)
         try:
             resource = self.looker.read(account, ref)
             if resource is not None:
