@@ -26,6 +26,7 @@ from costguard.engine.meter import spend
 from costguard.engine.ownership import with_owners
 from costguard.engine.settings import Owner
 from costguard.store import charges, cycles, inventory, levers, power, prices, sources, states, usage
+from costguard.store.window_cache import WindowCache
 
 _EVENTS = timedelta(hours=24)
 _NO_DELAY = timedelta(0)
@@ -44,6 +45,7 @@ class SnapshotBuilder:
     owners: tuple[Owner, ...]
     self_ids: frozenset[str] = frozenset()
     specs: frozenset[WindowSpec] = field(default_factory=frozenset)
+    kept: WindowCache = field(default_factory=WindowCache)
 
     @classmethod
     def of(cls, config: Config, accounts: Mapping[str, Account], owners: tuple[Owner, ...]) -> "SnapshotBuilder":
@@ -72,12 +74,13 @@ class SnapshotBuilder:
         running = {r.ref: r.started_at for r in known if r.state is State.RUNNING and (refs is None or r.ref in refs)}
         statuses = sources.sources(conn)
         # A look at one box has just read its use; a cycle knows what the last poll brought.
-        ago = _read_ago(statuses, now) if refs is None and usage_until is None else {}
+        whole = refs is None and usage_until is None
+        ago = _read_ago(statuses, now) if whole else {}
         snapshot = Snapshot(
             now=now,
             accounts=accounts,
             resources={r.ref: r for r in known},
-            usage=self._windows(conn, usage_until or now, accounts, running, ago),
+            usage=self._windows(conn, usage_until or now, accounts, running, ago, whole=whole),
             sources=statuses,
             heartbeats=levers.heartbeats(conn, now - self.longest_window),
             keeps=levers.keeps(conn, now),
@@ -114,6 +117,8 @@ class SnapshotBuilder:
         accounts: Mapping[str, AccountFacts],
         running: Mapping[ResourceRef, datetime | None],
         ago: Mapping[str, timedelta],
+        *,
+        whole: bool,
     ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
         def delay(account: str, metric: Metric) -> timedelta:
             return accounts[account].metric_delay.get(metric, _NO_DELAY) + ago.get(account, _NO_DELAY)
@@ -121,6 +126,8 @@ class SnapshotBuilder:
         def period(account: str, metric: Metric) -> timedelta:
             return accounts[account].metric_period.get(metric, _MINUTE)
 
+        if whole:
+            return self.kept.windows(conn, self.specs, now, delay, period, running)
         return usage.windows(conn, self.specs, now, delay, period, running.keys(), running)
 
     def _spend(self, conn: Connection, now: datetime, known: Sequence[Resource]) -> tuple[Spend, ...]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import (
     BigInteger,
@@ -37,8 +38,11 @@ from costguard.store.tables import usage_hour
 from costguard.store.tables.usage import WHOLE_BOX
 from costguard.store.types import from_micros, to_micros
 
+_EPOCH = from_micros(0)
+_MICRO = timedelta(microseconds=1)
 _HOUR = 3_600_000_000
 _ROLLED = "usage.rolled_up_until"
+_APPENDED = "usage.appended/"
 # A provider may deliver or correct a sample this late; those hours are rolled up again.
 _LATE = timedelta(hours=6)
 _IN_LIST = 500
@@ -99,7 +103,17 @@ def append(conn: Connection, samples: Iterable[UsageSample]) -> int:
         for at, sample in batch.items()
     ]
     upsert(conn, table, rows, ["series_id", "at"])
+    newest_at: dict[str, datetime] = {}
+    for series, batch in by_series.items():
+        newest_at[series.ref.account] = max(newest_at.get(series.ref.account, _EPOCH), *batch)
+    for account, at in newest_at.items():
+        kv.put(conn, f"{_APPENDED}{account}", {"edition": uuid4().hex}, at)
     return len(rows)
+
+
+def editions(conn: Connection) -> Mapping[str, str]:
+    """A word for each account that is another one after every append to its samples."""
+    return {key.removeprefix(_APPENDED): value["edition"] for key, value in kv.by_prefix(conn, _APPENDED).items()}
 
 
 def windows(
@@ -111,32 +125,59 @@ def windows(
     refs: Collection[ResourceRef],
     started_at: Mapping[ResourceRef, datetime | None],
 ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
-    """The windows (now − delay − length, now − delay] of every series of ``refs``, one query per spec.
+    """The windows (now − delay − length, now − delay] of every series of ``refs``, in one query for all.
 
     ``delay_of(account, metric)`` is how late a source tells; samples at or before ``started_at`` never count.
     ``expected`` is the length over the series' own period, which is that of its newest sample in the window; a source
     that tells none (0) has ``period_of(account, metric)``. A series without a sample has no window.
     """
-    found: dict[ResourceRef, dict[WindowSpec, tuple[UsageWindow, ...]]] = {}
-    by_metric: dict[Metric, list[WindowSpec]] = defaultdict(list)
-    for spec in specs:
-        by_metric[spec.metric].append(spec)
-    for metric, wanted in by_metric.items():
-        known = _series_of(conn, metric, refs)
-        for spec in wanted:
-            collected: dict[ResourceRef, list[UsageWindow]] = defaultdict(list)
-            for window in _windows(conn, spec, now, delay_of, period_of, known, started_at):
-                collected[window.series.ref].append(window)
-            for ref, batch in collected.items():
-                found.setdefault(ref, {})[spec] = tuple(batch)
-    return found
+    wanted = list(specs)
+    known = _series_of(conn, {spec.metric for spec in wanted}, refs)
+    by_metric: dict[Metric, list[tuple[int, Series]]] = defaultdict(list)
+    for series_id, one in known.items():
+        by_metric[one.metric].append((series_id, one))
+    begun = {ref: None if at is None else to_micros(at) for ref, at in started_at.items()}
+    ends = {
+        (account, metric): now - delay_of(account, metric)
+        for account in {one.ref.account for one in known.values()}
+        for metric in by_metric
+    }
+    micros = {key: to_micros(end) for key, end in ends.items()}
+    bounds = []
+    for number, spec in enumerate(wanted):
+        length = spec.length // _MICRO
+        for series_id, one in by_metric[spec.metric]:
+            high = micros[one.ref.account, spec.metric]
+            low, start = high - length, begun.get(one.ref)
+            bounds.append((series_id, number, low if start is None or start < low else start, high))
+    found: dict[ResourceRef, dict[WindowSpec, tuple[UsageWindow, ...]]] = defaultdict(dict)
+    for row in conn.execute(_aggregate(conn, bounds)) if bounds else ():
+        one, spec = known[row.i], wanted[row.k]
+        end = ends[one.ref.account, spec.metric]
+        period = row.period or period_of(one.ref.account, spec.metric)
+        window = UsageWindow(
+            series=one,
+            start=end - spec.length,
+            end=end,
+            period=period,
+            samples=row.samples,
+            expected=max(1, spec.length // period),
+            max=row.max,
+            mean=row.mean,
+            p95=row.p95,
+            last=row.last,
+            first_at=from_micros(row.first_at),
+            last_at=from_micros(row.last_at),
+        )
+        found[one.ref][spec] = (*found[one.ref].get(spec, ()), window)
+    return dict(found)
 
 
 def series(
     conn: Connection, ref: ResourceRef, metric: Metric, since: datetime, until: datetime
 ) -> tuple[UsageSample, ...]:
     """The raw samples of one resource with ``since`` ≤ at ≤ ``until``, series by series, in time order."""
-    known = _series_of(conn, metric, [ref])
+    known = _series_of(conn, {metric}, [ref])
     query = (
         select(table)
         .where(table.c.series_id.in_(known), table.c.at >= since, table.c.at <= until)
@@ -149,7 +190,7 @@ def hours(
     conn: Connection, ref: ResourceRef, metric: Metric, since: datetime, until: datetime
 ) -> tuple[UsageHour, ...]:
     """The rolled-up hours of one resource that begin in [since, until), series by series, in time order."""
-    known = _series_of(conn, metric, [ref])
+    known = _series_of(conn, {metric}, [ref])
     query = (
         select(usage_hour)
         .where(usage_hour.c.series_id.in_(known), usage_hour.c.hour >= since, usage_hour.c.hour < until)
@@ -222,52 +263,15 @@ def prune_hours(conn: Connection, before: datetime, max_series: int = 200) -> in
     return _prune(conn, usage_hour, usage_hour.c.hour, before, max_series)
 
 
-def _windows(
-    conn: Connection,
-    spec: WindowSpec,
-    now: datetime,
-    delay_of: DelayOf,
-    period_of: PeriodOf,
-    known: Mapping[int, Series],
-    started_at: Mapping[ResourceRef, datetime | None],
-) -> Iterable[UsageWindow]:
-    if not known:
-        return
-    ends = {account: now - delay_of(account, spec.metric) for account in {one.ref.account for one in known.values()}}
-    bounds = []
-    for series_id, one in known.items():
-        end = ends[one.ref.account]
-        start = end - spec.length
-        begun = started_at.get(one.ref)
-        bounds.append((series_id, to_micros(max(start, begun) if begun else start), to_micros(end)))
-    for row in conn.execute(_aggregate(conn, bounds)):
-        one = known[row.i]
-        end = ends[one.ref.account]
-        period = row.period or period_of(one.ref.account, spec.metric)
-        yield UsageWindow(
-            series=one,
-            start=end - spec.length,
-            end=end,
-            period=period,
-            samples=row.samples,
-            expected=max(1, spec.length // period),
-            max=row.max,
-            mean=row.mean,
-            p95=row.p95,
-            last=row.last,
-            first_at=from_micros(row.first_at),
-            last_at=from_micros(row.last_at),
-        )
-
-
 def _aggregate(conn: Connection, bounds: Sequence[tuple[int, ...]]) -> Select[*tuple[Any, ...]]:
-    """One row per (series, from, until] in ``bounds`` that has samples: aggregates, and its newest sample."""
-    asked = numbers(conn, bounds, ("i", "lo", "hi"))
+    """One row per (series, window, from, until] in ``bounds`` that has samples: aggregates, and its newest sample."""
+    asked = numbers(conn, bounds, ("i", "k", "lo", "hi"))
     at = _micros()
     inside = and_(table.c.series_id == asked.c.i, at > asked.c.lo, at <= asked.c.hi)
     found = (
         select(
             asked.c.i,
+            asked.c.k,
             func.count().label("samples"),
             func.max(table.c.value).label("max"),
             func.avg(table.c.value).label("mean"),
@@ -276,12 +280,13 @@ def _aggregate(conn: Connection, bounds: Sequence[tuple[int, ...]]) -> Select[*t
             func.max(at).label("last_at"),
         )
         .select_from(asked.join(table, inside))
-        .group_by(asked.c.i)
+        .group_by(asked.c.i, asked.c.k)
         .cte("found")
     )
     newest = table.alias("newest")
     is_newest = and_(newest.c.series_id == found.c.i, type_coerce(newest.c.at, BigInteger) == found.c.last_at)
-    return select(found, newest.c.value.label("last"), newest.c.period).select_from(found.join(newest, is_newest))
+    query = select(found, newest.c.value.label("last"), newest.c.period).select_from(found.join(newest, is_newest))
+    return query.order_by(found.c.i)
 
 
 def _ids(conn: Connection, wanted: Collection[Series]) -> dict[Series, int]:
@@ -289,13 +294,9 @@ def _ids(conn: Connection, wanted: Collection[Series]) -> dict[Series, int]:
     found: dict[Series, int] = {}
     missing = set(wanted)
     for _ in range(2):
-        by_metric: dict[Metric, set[ResourceRef]] = defaultdict(set)
-        for one in missing:
-            by_metric[one.metric].add(one.ref)
-        for metric, refs in by_metric.items():
-            for series_id, one in _series_of(conn, metric, refs).items():
-                if one in missing:
-                    found[one] = series_id
+        for series_id, one in _series_of(conn, {one.metric for one in missing}, {one.ref for one in missing}).items():
+            if one in missing:
+                found[one] = series_id
         missing -= found.keys()
         if not missing:
             break
@@ -311,25 +312,26 @@ def _ids(conn: Connection, wanted: Collection[Series]) -> dict[Series, int]:
     return found
 
 
-def _series_of(conn: Connection, metric: Metric, refs: Collection[ResourceRef]) -> dict[int, Series]:
-    """The series that the resources have of a metric, by number, in a stable order."""
+def _series_of(conn: Connection, metrics: Collection[Metric], refs: Collection[ResourceRef]) -> dict[int, Series]:
+    """The series that the resources have of these metrics, by number, in a stable order."""
     names = {str(ref): ref for ref in refs}
     columns = series_table.c
     query = select(
         columns.id,
         type_coerce(columns.ref, String),
+        columns.metric,
         columns.gpu_index,
         columns.source,
         columns.statistic,
         columns.cards,
-    ).where(columns.metric == metric)
+    ).where(columns.metric.in_(metrics))
     if len(names) <= _IN_LIST:
         query = query.where(columns.ref.in_(list(names.values())))
     else:
         query = query.where(columns.account.in_({ref.account for ref in names.values()}))
     return {
         series_id: Series(names[ref], metric, None if gpu_index == WHOLE_BOX else gpu_index, source, statistic, cards)
-        for series_id, ref, gpu_index, source, statistic, cards in conn.execute(query.order_by(columns.id))
+        for series_id, ref, metric, gpu_index, source, statistic, cards in conn.execute(query.order_by(columns.id))
         if ref in names
     }
 
