@@ -79,7 +79,7 @@ def _account(app: App, account: Account, metrics: bool) -> Iterator[Check]:
     else:
         yield Check(area, Finding.OK, f"{identity.principal} of account {identity.account_id}")
     for name, endpoint in sorted(account.connection().endpoints().items()):
-        yield Check(area, Finding.INFO, f"calls {name} at {endpoint}")
+        yield Check(area, Finding.INFO, f"calls go to {endpoint}" if name == "*" else f"calls {name} at {endpoint}")
     fine = app.inventory(account, all_regions=True)
     if metrics or not fine:
         app.poller.usage(account)
@@ -122,21 +122,26 @@ def _permissions(app: App, account: Account, area: str, boxes: list[Resource]) -
         except ProviderError as error:
             yield Check(area, Finding.FAULT, f"{region}: permissions could not be probed: {error}")
             continue
-        yield from (_permission(app, account, area, region, probe) for probe in probes)
+        armed = account.bound.enforce and account.bound.listed
+        plain = [p for p in probes if p.granted and (armed or p.capability != "stop")]
+        if plain:
+            yield Check(area, Finding.OK, f"{region}: granted: {', '.join(dict.fromkeys(p.capability for p in plain))}")
+        yield from (_permission(area, region, probe, armed) for probe in probes if probe not in plain)
 
 
-def _permission(app: App, account: Account, area: str, region: str, probe: PermissionProbe) -> Check:
-    what = f"{region} {probe.capability} ({probe.permission})"
+_ACTING = frozenset({"stop", "release", "start", "hook", "set_release_time", "tags"})
+
+
+def _permission(area: str, region: str, probe: PermissionProbe, armed: bool) -> Check:
+    """A permission that is missing, not needed, or could not be told. ``armed``: the account is to be acted on."""
+    what = f"{region}: {probe.capability} ({probe.permission})"
     if probe.granted is None:
         return Check(area, Finding.INFO, f"{what}: could not be told: {probe.detail}")
-    acting = probe.capability in ("stop", "release", "start", "hook", "set_release_time", "tags")
     if probe.granted:
-        armed = account.bound.enforce and account.bound.listed
-        unneeded = acting and probe.capability == "stop" and not armed
-        return Check(area, Finding.OK, f"{what}: granted" + (", though this account only runs dry" if unneeded else ""))
-    if acting and not (account.bound.enforce and account.bound.listed):
+        return Check(area, Finding.OK, f"{what}: granted, though this account only runs dry")
+    if probe.capability in _ACTING and not armed:
         return Check(area, Finding.OK, f"{what}: none, as expected in dry run")
-    if acting and probe.capability != "stop":
+    if probe.capability in _ACTING and probe.capability != "stop":
         return Check(area, Finding.INFO, f"{what}: none")
     return Check(area, Finding.FAULT, f"{what}: missing", f"grant {probe.permission}; deploy/iam has the files")
 

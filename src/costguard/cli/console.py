@@ -1,34 +1,53 @@
 """What commands print: tables for people, one JSON document for programs, errors that say what to do next.
 
-Tables and messages go to stdout, progress and errors to stderr. Colours respect NO_COLOR and are absent
-from pipes; ``--json`` prints nothing else on stdout.
+Tables and messages go to stdout, progress and errors to stderr. There is no escape code under NO_COLOR or in
+a pipe; ``--json`` prints nothing else on stdout. What is printed is text: no name is ever read as markup.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from costguard.domain.money import Money
 from costguard.domain.time import format_duration
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_GAP = 2
+# A column of words that is narrower than this reads badly; then another column goes.
+_WORDS = 18
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its title, whether it is a number, and whether it may be cut when space is short."""
+    """A column of a table: its title, whether it is a number, and whether its words may wrap.
+
+    ``drop``: on a narrow terminal columns go, the highest number first; 0 stays.
+    """
 
     title: str
     right: bool = False
     flexible: bool = False
     style: str = ""
+    drop: int = 0
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that honours NO_COLOR to the letter and leaves ``:names:`` alone."""
+    plain = bool(os.environ.get("NO_COLOR"))
+    return Console(stderr=stderr, highlight=False, emoji=False, markup=False, color_system=None if plain else "auto")
 
 
 class Screen:
@@ -36,20 +55,20 @@ class Screen:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.out = Console(highlight=False, soft_wrap=False)
-        self.err = Console(stderr=True, highlight=False)
+        self.out = console()
+        self.err = console(stderr=True)
 
     def document(self, document: Mapping[str, object]) -> None:
         """One JSON document on stdout."""
         sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
     def say(self, text: str, style: str = "") -> None:
-        """A line for people; silent with --json. ``text`` is plain, never markup."""
+        """A line for people; silent with --json."""
         if not self.as_json:
-            self.out.print(escape(text), style=style or None, soft_wrap=True)
+            self.out.print(Text(text, style), soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        self.err.print(f"[yellow]{escape(text)}[/yellow]", soft_wrap=True)
+        self.err.print(Text(text, "yellow"), soft_wrap=True)
 
     def table(self, title: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], empty: str) -> None:
         """A table that fits the terminal; ``empty`` is said when there are no rows."""
@@ -57,47 +76,70 @@ class Screen:
         if not lines:
             self.say(empty)
             return
-        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
-        for column in columns:
+        widths = [
+            max(cell_len(column.title), *(cell_len(line[number]) for line in lines))
+            for number, column in enumerate(columns)
+        ]
+        shown = _shown(columns, widths, self.out.width)
+        if title:
+            self.say(title, "bold")
+        headed = any(column.title for column in columns)
+        table = Table(box=None, pad_edge=False, header_style="bold", show_header=headed)
+        for number in shown:
+            column = columns[number]
             table.add_column(
                 column.title,
                 justify="right" if column.right else "left",
                 style=column.style or None,
                 no_wrap=not column.flexible,
                 overflow="fold" if column.flexible else "ellipsis",
+                min_width=min(widths[number], _WORDS) if column.flexible else None,
             )
         for line in lines:
-            table.add_row(*(escape(cell) for cell in line))
+            table.add_row(*(Text(line[number]) for number in shown))
         self.out.print(table)
 
     @contextmanager
-    def progress(self, what: str, total: int | None = None) -> Iterator["Bar"]:
+    def progress(self, what: str) -> Iterator["Bar"]:
         """A progress bar on stderr while something long runs; nothing when stderr is not a terminal."""
-        shown = self.err.is_terminal and not self.as_json
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         with Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.completed}/{task.total}" if total else ""),
             TimeElapsedColumn(),
             console=self.err,
             transient=True,
-            disable=not shown,
+            disable=not self.err.is_terminal or self.as_json,
         ) as progress:
-            task = progress.add_task(escape(what), total=total)
-            yield Bar(progress, task)
+            yield Bar(progress, progress.add_task(what, total=None))
 
 
 class Bar:
     """One running progress bar."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
+    def __init__(self, progress: "Progress", task: "TaskID") -> None:
         self._progress, self._task = progress, task
 
     def step(self, what: str | None = None) -> None:
-        self._progress.update(self._task, advance=1)
-        if what is not None:
-            self._progress.update(self._task, description=escape(what))
+        self._progress.update(self._task, advance=1, description=what)
+
+
+def _shown(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
+    """The columns that fit: those that may go do so, the most dispensable first."""
+    shown = list(range(len(columns)))
+
+    def needed() -> int:
+        least = (min(widths[n], _WORDS) if columns[n].flexible else widths[n] for n in shown)
+        return sum(least) + _GAP * (len(shown) - 1)
+
+    while needed() > width:
+        going = max(shown, key=lambda number: columns[number].drop)
+        if not columns[going].drop:
+            break
+        shown.remove(going)
+    return shown
 
 
 def money(amount: Money | None, unit: str = "") -> str:
@@ -105,11 +147,26 @@ def money(amount: Money | None, unit: str = "") -> str:
     return "-" if amount is None else f"{amount}{unit}"
 
 
-def when(at: datetime | None, zone: ZoneInfo) -> str:
-    """Local date and time to the minute; a dash for none."""
-    return "-" if at is None else at.astimezone(zone).strftime("%m-%d %H:%M")
+def when(at: datetime | None, now: datetime, zone: ZoneInfo) -> str:
+    """Local time to the minute, with the date when it is not today's; a dash for none."""
+    if at is None:
+        return "-"
+    local = at.astimezone(zone)
+    return local.strftime("%H:%M" if local.date() == now.astimezone(zone).date() else "%m-%d %H:%M")
 
 
 def ago(at: datetime | None, now: datetime) -> str:
     """``2h30m``; a dash for none."""
-    return "-" if at is None else format_duration(max(timedelta(0), now - at))
+    return "-" if at is None else span(now - at)
+
+
+def span(length: timedelta) -> str:
+    """``2h30m``, ``45m``, ``30s``: seconds only below a minute."""
+    if length >= timedelta(minutes=1):
+        length -= timedelta(seconds=length.total_seconds() % 60)
+    return format_duration(max(timedelta(0), length))
+
+
+def plural(count: int, noun: str, several: str = "") -> str:
+    """``1 fault``, ``2 faults``, ``2 tries``."""
+    return f"{count} {noun if count == 1 else several or noun + 's'}"

@@ -1,11 +1,12 @@
 """What commands share: options, the loaded configuration, and the way to the tables, local or over the API."""
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -98,9 +99,17 @@ class Backend:
             self._app.close()
 
     @property
-    def app(self) -> "App | None":
-        """The local application; None for a remote one."""
-        return self._app
+    def zone(self) -> ZoneInfo:
+        """Whose local time is shown: the configuration's, and this machine's COSTGUARD_TIMEZONE for a remote one."""
+        if self._app is not None:
+            return self._app.config.settings.timezone
+        return ZoneInfo(os.environ.get("COSTGUARD_TIMEZONE") or "UTC")
+
+    def now(self) -> datetime:
+        """The present, aware UTC."""
+        from costguard.net.clock import SystemClock
+
+        return SystemClock().now()
 
     def table(self, name: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         if self._remote is not None:
@@ -115,10 +124,15 @@ class Backend:
         return self._service.pull(name, values, Person(person()))
 
 
+def spoken(lang: str) -> Literal["zh", "en"]:
+    """The language asked for, else the terminal's: Chinese where it speaks Chinese. Raises UsageError."""
+    if lang not in ("", "zh", "en"):
+        from costguard.errors import UsageError
+
+        raise UsageError(f"--lang is zh or en, not {lang!r}")
+    terminal = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    return "zh" if (lang or terminal.lower()[:2]) == "zh" else "en"
+
+
 def screen(as_json: bool) -> Screen:
     return Screen(as_json=as_json)
-
-
-def wants_json() -> bool:
-    """Whether --json stands on the command line: errors are documents then as well."""
-    return "--json" in sys.argv

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli.context import screen
+from costguard.cli.context import screen, spoken
 
 
 def register(app: typer.Typer) -> None:
@@ -24,17 +24,14 @@ def demo(
     """
     import logging
 
-    from costguard.app.demo.run import default_language, run
+    from costguard.app.demo.run import run
     from costguard.cli.logs import setup
-    from costguard.errors import UsageError
     from costguard.net.redact import Redactor
 
-    if lang not in ("", "zh", "en"):
-        raise UsageError(f"--lang is zh or en, not {lang!r}")
+    language = spoken(lang)
     setup(Redactor(), "WARNING")
     # The demo's story has faults in it; the page shows them, the terminal stays a story.
     logging.getLogger("costguard").setLevel(logging.ERROR)
-    language = "zh" if lang == "zh" else "en" if lang == "en" else default_language()
     run(
         listen=listen,
         headless=headless,

@@ -5,11 +5,11 @@ Of several the first of 78 > 75 > 3 > 69 > 1 wins.
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
+from costguard.cli.console import console, plural
 from costguard.errors import (
     ConfigError,
     ConfigErrors,
@@ -51,31 +51,41 @@ def report(error: CostguardError, *, as_json: bool) -> int:
     """Prints an error (stderr, or one ``costguard.error/1`` document) and returns the exit code."""
     code = exit_code(error)
     if as_json:
-        sys.stdout.write(json.dumps(_document(error, code), ensure_ascii=False, indent=2) + "\n")
+        write(_document(error, code))
         return code
-    console = Console(stderr=True, highlight=False)
+    screen = console(stderr=True)
     for line in _lines(error):
-        console.print(line, soft_wrap=True)
+        screen.print(line, soft_wrap=True)
     return code
 
 
-def _lines(error: CostguardError) -> list[str]:
+def write(document: Mapping[str, object]) -> None:
+    """One JSON document on stdout."""
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+
+
+def usage_document(message: str) -> dict[str, object]:
+    """A command line that cannot be understood, as an error document."""
+    return _document(UsageError(message), USAGE)
+
+
+def _lines(error: CostguardError) -> list[Text]:
     if isinstance(error, ConfigErrors):
-        count = len(error.errors)
-        lines = [_config_line(e) for e in error.errors]
-        return [*lines, f"[bold]{count} error{'s' if count > 1 else ''}; nothing was loaded[/bold]"]
+        lines = [_config_line(one) for one in error.errors]
+        return [*lines, Text(f"{plural(len(lines), 'error')}; nothing was loaded", "bold")]
     if isinstance(error, ConfigError):
         return [_config_line(error)]
-    if isinstance(error, UsageError) and error.candidates:
-        return [f"[red]error[/red]: {escape(str(error))}", *(f"  {escape(c)}" for c in error.candidates)]
-    return [f"[red]error[/red]: {escape(str(error))}"]
+    lines = [Text.assemble(("error", "red"), ": ", str(error))]
+    if isinstance(error, UsageError):
+        lines += [Text(f"  {candidate}") for candidate in error.candidates]
+    return lines
 
 
-def _config_line(error: ConfigError) -> str:
+def _config_line(error: ConfigError) -> Text:
     place = f"{error.file}:{error.line}:{error.column}: " if error.file else ""
     path = f"{error.path}: " if error.path else ""
-    hint = f" [cyan]({escape(error.hint)})[/cyan]" if error.hint else ""
-    return f"[bold]{escape(place)}[/bold][red]error[/red]: {escape(path + error.message)}{hint}"
+    hint = f" ({error.hint})" if error.hint else ""
+    return Text.assemble((place, "bold"), ("error", "red"), f": {path}{error.message}", (hint, "cyan"))
 
 
 def _document(error: CostguardError, code: int) -> dict[str, object]:

@@ -1,12 +1,13 @@
 """People's levers: keep, unkeep, claim, approve, cancel, dispute, undo, pause, resume, heartbeat."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from costguard.cli.context import AsJson, Backend, ConfigFile, Resource, Server, person, screen
+from costguard.domain.codec import decode
 from costguard.errors import UsageError
 
 _Action = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id, or a unique beginning of it.")]
@@ -25,21 +26,55 @@ def _pull(
     as_json: bool,
     name: str,
     values: Mapping[str, Any],
-) -> Mapping[str, Any]:
-    """Pulls a lever and says what it matched."""
+) -> None:
+    """Pulls a lever and says what it matched and did."""
     with Backend(ctx, config, server) as backend:
         given = {key: value for key, value in values.items() if value is not None}
         document = backend.pull(name, given)
-    on = screen(as_json)
-    if as_json:
-        on.document(document)
-    elif "ref" in document:
-        on.say(f"{name}: {document['subject'].get('name') or ''} {document['ref']}".strip())
-    elif "action" in document:
-        action = document["action"]
-        subject = action["subject"]
-        on.say(f"{name}: action {action['id']} on {subject.get('name') or subject['id']} is {action['state']}")
-    return document
+        on = screen(as_json)
+        if as_json:
+            on.document(document)
+        else:
+            on.say(_told(name, document, lambda at: _local(at, backend)))
+
+
+def _told(name: str, document: Mapping[str, Any], local: Callable[[str], str]) -> str:
+    """What a lever did, in a sentence that names what it matched."""
+    action = document.get("action") or {}
+    subject = document.get("subject") or action.get("subject") or {}
+    box = subject.get("name") or subject.get("id")
+    what = f"{box} ({document['ref']})" if "ref" in document else ""
+    if action:
+        what = f"{action['response']} of {box} ({action['policy']}, {action['id']})"
+    match name:
+        case "keep":
+            keep = document["keep"]
+            idle = " or until it is idle" if keep["until_idle"] else ""
+            return f"kept until {local(keep['until'])}{idle}: {what}"
+        case "unkeep":
+            return f"no longer kept: {what}"
+        case "claim":
+            return f"owner is now {document['owner']}: {what}"
+        case "heartbeat":
+            return f"counts as in use until {local(document['until'])}: {what}"
+        case "cancel":
+            return f"cancelled: {what}; nothing starts again until the finding has cleared"
+        case "approve":
+            return f"approved: {what}"
+        case "dispute":
+            return f"disputed: {what}; counted as a false stop, and for 7 days that box is in dry run"
+        case "undo":
+            return f"start asked for: {box}"
+        case "pause":
+            until = document["paused_until"]
+            return f"paused until {local(until)}" if until else "paused until somebody runs `costguard resume`"
+        case _:
+            return "resumed: every open ladder starts over with a fresh warning"
+
+
+def _local(at: str, backend: Backend) -> str:
+    moment = decode(at).astimezone(backend.zone)
+    return f"{moment:%Y-%m-%d %H:%M} ({backend.zone.key})"
 
 
 def _zoned(text: str) -> str:
@@ -71,12 +106,13 @@ def keep(
     """
     if sum((span is not None, until is not None, until_idle)) != 1:
         raise UsageError("say one of --for 4h, --until TIME, --until-idle")
-    values = {"resource": resource, "reason": reason, "for": span, "until": _zoned(until) if until else None}
-    if until_idle:
-        values |= {"until_idle": True, "max": longest}  # type: ignore[dict-item]
-    document = _pull(ctx, config, server, as_json, "keep", values)
-    if not as_json:
-        screen(False).say(f"until {document['keep']['until']}")
+    if longest is not None and not until_idle:
+        raise UsageError("--max goes with --until-idle")
+    values = {
+        "resource": resource, "reason": reason, "for": span, "until": _zoned(until) if until else None,
+        "until_idle": until_idle or None, "max": longest,
+    }  # fmt: skip
+    _pull(ctx, config, server, as_json, "keep", values)
 
 
 def unkeep(
@@ -148,15 +184,11 @@ def pause(
     Example: `costguard pause --for 2h --reason "moving the cluster"`
     """
     _pull(ctx, config, server, as_json, "pause", {"for": span, "reason": reason})
-    if not as_json:
-        screen(False).say(f"paused {'for ' + span if span else 'until `costguard resume`'}", "bold yellow")
 
 
 def resume(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False, server: Server = None) -> None:
     """Act again. Every open ladder starts over with a fresh warning."""
     _pull(ctx, config, server, as_json, "resume", {})
-    if not as_json:
-        screen(False).say("resumed")
 
 
 def heartbeat(

@@ -9,20 +9,34 @@ from typer.core import TyperGroup
 
 from costguard import __version__
 from costguard.cli import database, demo, levers, money, notify, policies, service, setup, tables
-from costguard.cli.context import Globals, wants_json
+from costguard.cli.context import Globals
 from costguard.errors import CostguardError
+
+_JSON = "costguard.json"
+# Click's UsageError, from the Click that this Typer uses: its own copy or the package.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 class Group(TyperGroup):
-    """Turns our exceptions into words and exit codes, in one place."""
+    """Turns our exceptions into words and exit codes, in one place, and with --json into a document."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
+        from costguard.cli import errors
+
+        as_json = ctx.meta[_JSON]
         try:
             return super().invoke(ctx)
         except CostguardError as error:
-            from costguard.cli.errors import report
-
-            raise typer.Exit(report(error, as_json=wants_json())) from None
+            raise typer.Exit(errors.report(error, as_json=as_json)) from None
+        except _UsageError as error:
+            if not as_json:
+                raise
+            errors.write(errors.usage_document(error.format_message()))
+            raise typer.Exit(errors.USAGE) from None
 
 
 app = typer.Typer(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli.console import Column, when
+from costguard.cli.console import Column, plural, when
 from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
 
 group = typer.Typer(no_args_is_help=True, help="Try channels, and list or resend what could not be delivered.")
@@ -57,14 +57,17 @@ def dead(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False)
     if as_json:
         on.document(listing("notices", "notices", (notice_json(n) for n in found)))
         return
-    zone = app.config.settings.timezone
+    zone, now = app.config.settings.timezone, app.clock.now()
     on.table(
         "",
         [
-            Column("ID"), Column("KIND"), Column("CHANNEL"), Column("SINCE"), Column("TRIES", right=True),
-            Column("ERROR", flexible=True),
+            Column("ID"), Column("KIND"), Column("CHANNEL", drop=1), Column("SINCE"),
+            Column("TRIES", right=True, drop=2), Column("ERROR", flexible=True),
         ],
-        [[n.id, n.kind.value, n.channel, when(n.created_at, zone), str(n.attempts), n.last_error or ""] for n in found],
+        [
+            [n.id, n.kind.value, n.channel, when(n.created_at, now, zone), str(n.attempts), n.last_error or ""]
+            for n in found
+        ],
         "No dead messages.",
     )  # fmt: skip
 
@@ -75,7 +78,10 @@ def replay(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Which (default: all).")] = None,
     config: ConfigFile = None,
 ) -> None:
-    """Queue dead messages again; the daemon sends them."""
+    """Queue dead messages again; the daemon sends them.
+
+    Example: repair the channel, see that `costguard notify test --channel ops` is accepted, `costguard notify replay`
+    """
     from costguard.store import outbox
 
     app = open_app(load_config(ctx, config))
@@ -84,4 +90,5 @@ def replay(
             again = outbox.replay(conn, app.clock.now(), ids or None)
     finally:
         app.close()
-    screen(False).say(f"{len(again)} messages queued again")
+    text = f"{plural(len(again), 'message')} queued again; the daemon sends them, or `costguard run --once`"
+    screen(False).say(text if again else "No dead messages: nothing to send again.")

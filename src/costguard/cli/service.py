@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from costguard.cli.console import Column, Screen
+from costguard.cli.console import Column, Screen, plural
 from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
 
 
@@ -64,8 +64,8 @@ def _told(on: Screen, document: Mapping[str, Any]) -> None:
         "",
         [
             Column("RESOURCE", flexible=True, style="bold"),
-            Column("POLICY"),
-            Column("DO"),
+            Column("POLICY", drop=1),
+            Column("DO", drop=2),
             Column("VERDICT"),
             Column("WHY", flexible=True),
         ],
@@ -84,5 +84,17 @@ def _told(on: Screen, document: Mapping[str, Any]) -> None:
     bad = [s for s in document["sources"] if s["state"] not in ("ok", "skipped") or s["error"]]
     for source in bad:
         on.warn(f"{source['account']}/{source['region']} {source['source']}: {source['state']}: {source['error']}")
-    counts = (len(document["findings"]), len(document["actions"]), len(document["notices"]), document["mode"])
-    on.say("{} findings, {} actions, {} messages, mode {}".format(*counts), "dim")
+    for notice in document["notices"]:
+        if notice["state"] not in ("sent", "superseded", "suppressed"):
+            tried = f" after {plural(notice['attempts'], 'try', 'tries')}: {notice['error']}" if notice["error"] else ""
+            on.warn(f"message not delivered: {notice['kind']} to {notice['channel']} is {notice['state']}{tried}")
+    for action in document["actions"]:
+        if action["error"]:
+            name = action["subject"].get("name") or action["subject"]["id"]
+            on.warn(f"{action['response']} of {name} is {action['state']}: {action['error']}")
+    counts = (
+        plural(len(document["findings"]), "finding"),
+        plural(len(document["actions"]), "action"),
+        plural(len(document["notices"]), "message"),
+    )
+    on.say(f"{', '.join(counts)}, mode {document['mode']}", "dim")

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
+from costguard.cli.console import plural
+from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken
 
 
 def register(app: typer.Typer) -> None:
@@ -25,15 +26,11 @@ def init(
 
     Example: `costguard init ops --providers aliyun,tencent --lang zh`
     """
-    from costguard.app.demo.run import default_language
     from costguard.config.init import init as write
     from costguard.config.init import variables
-    from costguard.errors import UsageError
 
-    if lang not in ("", "zh", "en"):
-        raise UsageError(f"--lang is zh or en, not {lang!r}")
     chosen = [name.strip() for name in providers.split(",") if name.strip()]
-    language = "zh" if lang == "zh" else "en" if lang == "en" else default_language()
+    language = spoken(lang)
     written = write(directory, chosen, language)
     on = screen(False)
     for path in written:
@@ -131,6 +128,7 @@ def doctor(
         lines = [{"area": c.area, "finding": c.finding.value, "text": c.text, "hint": c.hint} for c in checks]
         on.document({"schema": "costguard.doctor/1", "ok": not faults, "checks": lines})
     else:
-        on.say(f"{len(faults)} faults" if faults else "no faults", "bold")
+        warnings = sum(1 for c in checks if c.finding is Finding.WARNING)
+        on.say(f"{plural(len(faults), 'fault')}, {plural(warnings, 'warning')}", "bold red" if faults else "bold")
     if faults:
         raise typer.Exit(1)

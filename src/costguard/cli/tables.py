@@ -1,16 +1,15 @@
 """Tables of what is known: fleet, findings, actions, ledger, sources, explain."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo
 
 import typer
 
-from costguard.cli.console import Column, Screen, ago, money, when
+from costguard.cli.console import Column, Screen, ago, money, span, when
 from costguard.cli.context import AsJson, Backend, ConfigFile, Resource, Server, screen
 from costguard.domain.codec import decode
-from costguard.domain.money import Money
+from costguard.domain.money import Money, total
 
 _Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many lines at most.")]
 
@@ -46,17 +45,18 @@ def fleet(
             "",
             [
                 Column("NAME", flexible=True, style="bold"),
-                Column("GPU"),
-                Column("ACTIVITY"),
+                Column("HARDWARE", drop=1),
+                Column("USE"),
                 Column("PRICE/H", right=True),
                 Column("OWNER"),
-                Column("UP", right=True),
-                Column("ACCOUNT"),
+                Column("UP", right=True, drop=2),
+                Column("ACCOUNT", drop=3),
                 Column("STATUS", flexible=True),
             ],
             [view.fleet_row(r) for r in shown],
             "Nothing is running that costguard knows of. Run `costguard run --once` first, or see `costguard sources`.",
         )
+        view.burn(rows)
         hidden = len(rows) - len(shown)
         if hidden:
             view.screen.say(f"{hidden} more with --all (stopped boxes, disks, addresses)", "dim")
@@ -74,7 +74,7 @@ def findings(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fa
             [
                 Column("RESOURCE", flexible=True, style="bold"),
                 Column("POLICY"),
-                Column("RULE"),
+                Column("RULE", drop=1),
                 Column("SINCE", right=True),
                 Column("WASTE/H", right=True),
             ],
@@ -106,11 +106,10 @@ def actions(
             [
                 Column("ID"),
                 Column("RESOURCE", flexible=True, style="bold"),
-                Column("POLICY"),
-                Column("DO"),
+                Column("POLICY", drop=2),
+                Column("DO", drop=1),
                 Column("STATE"),
-                Column("WHY"),
-                Column("WARNED", right=True),
+                Column("WARNED", right=True, drop=3),
                 Column("DUE", right=True),
             ],
             [
@@ -119,8 +118,7 @@ def actions(
                     _name(a["subject"]),
                     a["policy"],
                     a["response"],
-                    a["state"] + (" (dry run)" if a["dry_run"] else ""),
-                    a["code"],
+                    _state(a),
                     view.when(a["warned_at"]),
                     view.when(a["due_at"]),
                 ]
@@ -146,8 +144,8 @@ def ledger(
                 Column("WHAT"),
                 Column("RESOURCE", flexible=True, style="bold"),
                 Column("TEXT", flexible=True),
-                Column("BY"),
-                Column("MONEY", right=True),
+                Column("BY", drop=2),
+                Column("MONEY", right=True, drop=1),
             ],
             [
                 [
@@ -180,7 +178,7 @@ def sources(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
                     Column("REGION"),
                     Column("SOURCE"),
                     Column("STATE"),
-                    Column("COUNT", right=True),
+                    Column("COUNT", right=True, drop=1),
                     Column("AGE", right=True),
                     Column("ERROR", flexible=True),
                 ],
@@ -191,7 +189,7 @@ def sources(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
                         s["source"],
                         s["state"],
                         str(s["count"]),
-                        "-" if s["age_s"] is None else f"{s['age_s']}s",
+                        "-" if s["age_s"] is None else span(timedelta(seconds=s["age_s"])),
                         s["error"] or "",
                     ]
                     for s in rows
@@ -240,44 +238,71 @@ def _instant(text: str | None) -> datetime | None:
     return None if text is None else decode(text)
 
 
+def _state(action: Mapping[str, Any]) -> str:
+    """``warned``, ``deferred: limit``, ``recorded (dry run)``: a state, and what it waits for."""
+    state, code = action["state"], action["code"]
+    text = state if code in _PLAIN or state in _ENDED else f"{state}: {code}"
+    return f"{text} (dry run)" if action["dry_run"] and state != "recorded" else text
+
+
+_ENDED = frozenset({"done", "failed", "cancelled", "superseded"})
+_PLAIN = frozenset({"ok", "not_due", "dry_run"})
+
+
 class _View:
-    """Renders documents at this moment, in the configuration's time zone (UTC for a remote one)."""
+    """Renders documents at this moment, in the configuration's time zone."""
 
     def __init__(self, on: Screen, backend: Backend) -> None:
         self.screen = on
-        app = backend.app
-        self.zone = app.config.settings.timezone if app else ZoneInfo("UTC")
-        self.now = app.clock.now() if app else datetime.now(UTC)  # noqa: TID251 — a remote table has only this clock
+        self.zone = backend.zone
+        self.now = backend.now()
 
     def when(self, text: str | None) -> str:
-        return when(_instant(text), self.zone)
+        return when(_instant(text), self.now, self.zone)
 
     def ago(self, text: str | None) -> str:
         return ago(_instant(text), self.now)
 
     def fleet_row(self, row: Mapping[str, Any]) -> list[str]:
-        gpus = row["gpus"]
+        compute = row["subject"]["kind"] in _COMPUTE
+        up = self.ago(row["started_at"]) if compute and row["state"] == "running" else "-"
         return [
             _name(row["subject"]),
-            f"{gpus['count']}x {gpus['model']}" if gpus else (row["sku"] or "-"),
-            row["activity"],
+            _hardware(row),
+            row["activity"] if compute else row["state"],
             money(_money(row["price_per_hour"])),
             row["owner"] or "-",
-            self.ago(row["started_at"]) if row["state"] == "running" else row["state"],
+            up,
             row["subject"]["account"],
             self._status(row),
         ]
 
+    def burn(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """What runs, and what of it idles, in one line; each currency on its own."""
+        running = [r for r in rows if r["subject"]["kind"] in _COMPUTE and r["activity"] != "off"]
+        idle = [r for r in running if r["activity"] == "idle"]
+        if running:
+            self.screen.say(f"{len(running)} running, {_sum(running)}; {len(idle)} idle, {_sum(idle)}", "bold")
+
     def _status(self, row: Mapping[str, Any]) -> str:
         if keep := row["keep"]:
-            return f"kept by {keep['by']} until {self.when(keep['until'])}: {keep['reason']}"
+            return f"kept until {self.when(keep['until'])} by {keep['by']}"
         action = row["action"]
         if action is None or action["state"] in ("cancelled", "superseded"):
             return ""
-        text = f"{action['policy']}: {action['response']} {action['state']}"
-        if action["state"] in ("done", "failed"):
-            return text
-        return f"{text} ({action['code']})" + (f", due {self.when(action['due_at'])}" if action["due_at"] else "")
+        policy, what, due = action["policy"], action["response"], self.when(action["due_at"])
+        match action["state"]:
+            case "done" if what == "stop":
+                return f"stopped {self.when(action['executed_at'])} ({policy})"
+            case "done":
+                return f"{what} done ({policy})"
+            case "failed":
+                return f"{what} failed: {action['error'] or action['reason']}"
+        if what == "notify":
+            return f"told: {policy}"
+        if action["code"] in _PLAIN and action["due_at"]:
+            return f"{'would ' if action['dry_run'] else ''}{what} at {due} ({policy})"
+        return f"{action['code']} ({policy})"
 
     def explain(self, document: Mapping[str, Any]) -> None:
         resource, activity = document["resource"], document["activity"]
@@ -289,26 +314,27 @@ class _View:
             f"  {resource['state']} since {self.when(resource['started_at'])}, "
             f"{money(_money(resource['price']), '/h')}, owner {owner}{found}"
         )
-        say(f"  activity: {activity['verdict']}: {activity['reason']}")
+        say(f"  {activity['verdict']}: {activity['reason']}")
         if document["protection"]:
             say(f"  protected: {document['protection']['why']}", "yellow")
         self.screen.table(
-            "signals",
+            "\nsignals",
             [
-                Column("METRIC"), Column("CARD", right=True), Column("SOURCE"), Column("WINDOW", right=True),
+                Column("METRIC"), Column("CARD", right=True), Column("SOURCE", drop=1), Column("WINDOW", right=True),
                 Column("MAX", right=True), Column("MEAN", right=True), Column("COVERAGE", right=True),
-                Column("AGE", right=True),
+                Column("NEWEST", right=True),
             ],
             [
                 [
                     s["metric"], "-" if s["gpu_index"] is None else str(s["gpu_index"]), s["source"],
-                    _span(s["window"]),
-                    f"{s['max']:.1f}", f"{s['mean']:.1f}", f"{s['coverage']:.0%}", _span(s["age"]),
+                    _span(s["window"]), _amount(s["metric"], s["max"]), _amount(s["metric"], s["mean"]),
+                    f"{s['coverage']:.0%}", f"{_span(s['age'])} ago",
                 ]
                 for s in document["signals"]
             ],
             "  no usage samples at all: unknown, and so never stopped for being idle",
         )  # fmt: skip
+        say("")
         for policy in document["policies"]:
             self._policy(policy)
 
@@ -325,15 +351,43 @@ class _View:
                 due = f", due {self.when(ladder['due_at'])}" if ladder["due_at"] else ""
                 say(f"    {ladder['response']}: {verdict['answer']} {verdict['code']}: {verdict['reason']}{due}")
             for guard in ladder["guards"]:
-                if guard["answer"] != "allow":
-                    say(f"      {guard['answer']:<6}{guard['code']}: {guard['reason']}", "yellow")
+                if guard["answer"] != "allow" and not (verdict and guard["code"] == verdict["code"]):
+                    say(f"    also: {guard['answer']} {guard['code']}: {guard['reason']}", "yellow")
             for change in ladder["changes"]:
-                say(f"      would change when {change}", "cyan")
+                say(f"    would change when {change}", "cyan")
 
 
 def _span(value: Mapping[str, float]) -> str:
-    from datetime import timedelta
+    return span(timedelta(seconds=value["seconds"]))
 
-    from costguard.domain.time import format_duration
 
-    return format_duration(timedelta(seconds=value["seconds"]))
+def _hardware(row: Mapping[str, Any]) -> str:
+    """``8x A100 80G``, ``T4``, else the type."""
+    gpus = row["gpus"]
+    if not gpus:
+        return row["sku"] or "-"
+    model = gpus["model"].removeprefix("NVIDIA ")
+    return model if gpus["count"] == "1" else f"{gpus['count']}x {model}"
+
+
+def _sum(rows: Sequence[Mapping[str, Any]]) -> str:
+    """``¥55.80/h``, with each currency on its own and a word on boxes without a price."""
+    prices = [_money(row["price_per_hour"]) for row in rows]
+    sums = " + ".join(f"{amount}/h" for amount in total(price for price in prices if price is not None))
+    unknown = prices.count(None)
+    without = f"{unknown} without a known price"
+    return " and ".join(part for part in (sums, without if unknown else "") if part) or "nothing"
+
+
+def _amount(metric: str, value: float) -> str:
+    """A value with its unit: ``3.0%``, ``0.4 cores``, ``39.6 KB/s``."""
+    if metric in ("network", "disk"):
+        for unit in ("B/s", "KB/s", "MB/s"):
+            if value < 1000:
+                return f"{value:.1f} {unit}"
+            value /= 1000
+        return f"{value:.1f} GB/s"
+    return f"{value:.1f}{_UNITS.get(metric, '%')}"
+
+
+_UNITS = {"cpu_cores": " cores", "connections": "/s"}

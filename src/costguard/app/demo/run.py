@@ -1,7 +1,6 @@
 """Runs the demo: makes a configuration in a temporary folder, serves page and inbox, and drives the clock."""
 
 import logging
-import os
 import socket
 import tempfile
 import threading
@@ -102,7 +101,7 @@ def run(
             app = App.open(
                 configuration(Path(name), f"{url}/inbox", language), clock, threads=1 if headless else 4, lease_ttl=_TTL
             )
-            web, thread = _serve(app, inbox, server, 0 if headless else int(rate))
+            web, thread = serve_site(app, inbox, server, 0 if headless else int(rate))
             try:
                 _drive(app, clock, console, language, url, minutes, rate, stop)
             finally:
@@ -180,9 +179,10 @@ class People:
             _log.warning("%s could not %s: %s", lever.who, lever.do, error)
 
 
-def _serve(
+def serve_site(
     app: App, inbox: InboxStore, listening: socket.socket, speed: int
 ) -> tuple[uvicorn.Server, threading.Thread]:
+    """The page and the inbox of a demo on a bound socket. Ends when the server's ``should_exit`` is set."""
     zone = app.config.settings.timezone
 
     def chat() -> tuple[ChatLine, ...]:
@@ -209,9 +209,3 @@ def _address(listen: str) -> tuple[str, int]:
     if not host or not port.isdigit():
         raise UsageError(f"{listen!r} is not HOST:PORT, like 127.0.0.1:8787")
     return host.strip("[]"), int(port)
-
-
-def default_language() -> Language:
-    """Chinese unless the terminal speaks another language."""
-    tongue = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
-    return "zh" if tongue.lower().startswith("zh") else "en"

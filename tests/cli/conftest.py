@@ -1,0 +1,3 @@
+from tests.web.stage import stage, staged
+
+__all__ = ["stage", "staged"]
