@@ -85,7 +85,8 @@ def _measure(server: AliyunServer, id: str, cards: int, percent: float, minutes:
     for card in range(cards):
         server.cms.put("gpu_gpu_usedutilization", id, dict.fromkeys(times, percent), card)
         server.cms.put("gpu_memory_usedutilization", id, dict.fromkeys(times, percent / 2), card)
-    for name, value in (("CPUUtilization", percent / 10), ("IntranetInRate", percent * 1e5)):
+    rates = {"IntranetInRate": percent * 1e5, "IntranetOutRate": percent * 1e4}
+    for name, value in {"CPUUtilization": percent / 10, **rates}.items():
         server.cms.put(name, id, dict.fromkeys(times, value))
 
 
