@@ -20,7 +20,7 @@ _KEPT = timedelta(days=16)
 _MONTH = timedelta(days=30)
 _FREE = "unattached/"
 _QUOTA = "quota/"
-_ATTACHABLE = frozenset({Kind.DISK, Kind.ADDRESS})
+ATTACHABLE = frozenset({Kind.DISK, Kind.ADDRESS})
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 Span = tuple[datetime, datetime]
@@ -46,7 +46,7 @@ def gaps(conn: Connection) -> tuple[Span, ...]:
 def note_attachment(conn: Connection, found: Iterable[Resource], prefix: str, now: datetime) -> None:
     """Remembers since when disks and addresses belong to nothing; ``prefix`` is where these were listed."""
     known = kv.by_prefix(conn, f"{_FREE}{prefix}")
-    free = {f"{_FREE}{r.ref}" for r in found if r.ref.kind in _ATTACHABLE and r.depends_on is None}
+    free = {f"{_FREE}{r.ref}" for r in found if r.ref.kind in ATTACHABLE and r.depends_on is None}
     for key in free - known.keys():
         kv.put(conn, key, {"since": now.isoformat()}, now)
     for key in known.keys() - free:

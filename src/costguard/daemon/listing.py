@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from costguard.daemon.accounts import Account
-from costguard.daemon.facts import note_attachment
+from costguard.daemon.facts import ATTACHABLE, note_attachment
 from costguard.daemon.sources import EMPTY, INVENTORY, UNREADABLE, Outcome, attempt, record
 from costguard.domain.resource import Kind, Resource, ResourceRef
 from costguard.domain.snapshot import SourceState
@@ -63,16 +63,21 @@ class Lister:
             listed = PriceTable(prices.in_effect(conn, now))
             locks = kv.by_prefix(conn, f"{_LOCK}{account.provider}/{account.name}/")
             kv.put(conn, _tried(account, region), {"at": now.isoformat()}, now)
+            counts = {status.source: status.count for status in sources.sources(conn, account.name, region)}
+            doubts = kv.by_prefix(conn, f"{_DOUBT}{account.name}/{region}/")
             for look in looks:
                 source = INVENTORY if look.kind is Kind.VM else f"{INVENTORY}.{look.kind.value}"
-                if look.outcome.state is SourceState.OK and not self._doubtful(conn, account, region, source, look):
+                if look.outcome.state is SourceState.OK and not self._doubtful(
+                    conn, f"{_DOUBT}{account.name}/{region}/{source}", counts.get(source, 0), doubts, look
+                ):
                     found = [self.enrich(account, r, listed, now, locks) for r in look.found.values()]
                     delta = inventory.record_listing(
                         conn, account.name, region, look.kind, found, look.began, self.interval
                     )
                     end_savings(conn, delta)
-                    place = f"{account.provider}/{account.name}/{region}/{look.kind.value}/"
-                    note_attachment(conn, found, place, now)
+                    if look.kind in ATTACHABLE:
+                        place = f"{account.provider}/{account.name}/{region}/{look.kind.value}/"
+                        note_attachment(conn, found, place, now)
                 fine &= record(conn, account.name, region, source, self.interval, look.outcome, now)
         return fine
 
@@ -112,11 +117,10 @@ class Lister:
         now = self.clock.now()
         with self.database.write() as conn:
             listed = PriceTable(prices.in_effect(conn, now))
-            for known in inventory.resources(conn):
-                if known.ref.account == account.name:
-                    with_price = priced(known, (self.book, listed), now)
-                    if with_price != known:
-                        inventory.record_live(conn, with_price, known.observed_at)
+            for known in inventory.resources(conn, account=account.name):
+                with_price = priced(known, (self.book, listed), now)
+                if with_price != known:
+                    inventory.record_live(conn, with_price, known.observed_at)
 
     def _look(self, connection: Inventory, kind: Kind, region: str) -> "_Look":
         # When the listing began: what is seen live while it runs is newer than it.
@@ -129,12 +133,12 @@ class Lister:
 
         return _Look(kind, began, attempt(look), found)
 
-    def _doubtful(self, conn: Connection, account: Account, region: str, source: str, look: "_Look") -> bool:
-        """Whether a shrunken listing has still to be seen again before it is believed."""
-        key = f"{_DOUBT}{account.name}/{region}/{source}"
-        status = sources.get(conn, account.name, region, source)
-        doubt = kv.get(conn, key)
-        known = int(doubt["known"]) if doubt else status.count if status else 0
+    def _doubtful(
+        self, conn: Connection, key: str, count: int, doubts: Mapping[str, Mapping[str, int]], look: "_Look"
+    ) -> bool:
+        """Whether a shrunken listing has still to be seen again before it is believed; ``count``: what was known."""
+        doubt = doubts.get(key)
+        known = int(doubt["known"]) if doubt else count
         rounds = int(doubt["rounds"]) + 1 if doubt else 1
         doubtful = known >= _DOUBT_FROM and len(look.found) * 2 < known and rounds < _DOUBT_ROUNDS
         if doubtful:

@@ -78,12 +78,9 @@ class Poller:
             return True
         now = self.clock.now()
         with self.database.read() as conn:
-            running = [
-                r
-                for r in inventory.resources(conn)
-                if r.ref.account == account.name and r.state is State.RUNNING and r.ref.kind in COMPUTE
-            ]
+            found = inventory.resources(conn, account=account.name, state=State.RUNNING)
             newest = usage.newest(conn, account.name)
+        running = [r for r in found if r.ref.kind in COMPUTE]
         fine = True
         for region in sorted({r.ref.region for r in running}):
             batch = [r for r in running if r.ref.region == region]
@@ -97,7 +94,7 @@ class Poller:
         if not isinstance(connection, Prices):
             return True
         with self.database.read() as conn:
-            keys = _price_keys(r for r in inventory.resources(conn) if r.ref.account == account.name)
+            keys = _price_keys(inventory.resources(conn, account=account.name))
 
         def look() -> int:
             found = connection.prices(keys) if keys else ()
@@ -113,11 +110,7 @@ class Poller:
         if not isinstance(connection, SpotPrices):
             return True
         with self.database.read() as conn:
-            boxes = [
-                r
-                for r in inventory.resources(conn)
-                if r.ref.account == account.name and r.charge_type is ChargeType.SPOT
-            ]
+            boxes = inventory.resources(conn, account=account.name, charge_type=ChargeType.SPOT)
         keys = _price_keys(boxes)
         if not keys:
             return True

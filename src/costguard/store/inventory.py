@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import Connection, Row, select, update
 
-from costguard.domain.resource import Gpus, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import ChargeType, Gpus, Kind, Resource, ResourceRef, State
 from costguard.domain.snapshot import PowerEvent
 from costguard.store import power, states
 from costguard.store.rows import Rows
@@ -84,9 +84,22 @@ def record_gone(conn: Connection, ref: ResourceRef, now: datetime) -> ListingDel
     return ListingDelta(gone=_bury(conn, list(_known(conn.execute(query))), now))
 
 
-def resources(conn: Connection, *, include_gone: bool = False) -> tuple[Resource, ...]:
-    """Every resource, by account, region, kind and id; those that are gone have the state GONE."""
+def resources(
+    conn: Connection,
+    *,
+    include_gone: bool = False,
+    account: str | None = None,
+    state: State | None = None,
+    charge_type: ChargeType | None = None,
+) -> tuple[Resource, ...]:
+    """Every resource, by account, region, kind and id; those that are gone have the state GONE.
+
+    ``account``, ``state``, ``charge_type``: only those; a resource that is gone keeps its last state here.
+    """
     query = select(table).order_by(table.c.account, table.c.region, table.c.kind, table.c.id)
+    for where, wanted in ((table.c.account, account), (table.c.state, state), (table.c.charge_type, charge_type)):
+        if wanted is not None:
+            query = query.where(where == wanted)
     if not include_gone:
         query = query.where(table.c.gone_at.is_(None))
     return tuple(_shown(one) for one in _known(conn.execute(query)))
@@ -216,16 +229,13 @@ def _bury(conn: Connection, lost: Sequence[_Known], now: datetime) -> tuple[Reso
 
 def _touch(conn: Connection, same: Sequence[Resource]) -> None:
     """What looks as before was still looked at."""
-    if not same:
-        return
-    looked = update(table).where(table.c.ref == bindparam("key")).values(observed_at=bindparam("at"))
-    settled = looked.values(settled_at=bindparam("at"))
-    for statement, batch in (
-        (settled, [one for one in same if one.state in _SETTLED]),
-        (looked, [one for one in same if one.state not in _SETTLED]),
-    ):
-        if batch:
-            conn.execute(statement, [{"key": one.ref, "at": one.observed_at} for one in batch])
+    batches: dict[tuple[datetime, bool], list[ResourceRef]] = {}
+    for one in same:
+        batches.setdefault((one.observed_at, one.state in _SETTLED), []).append(one.ref)
+    for (at, settled), refs in batches.items():
+        change = {"observed_at": at, "settled_at": at} if settled else {"observed_at": at}
+        for chunk in chunks(refs):
+            conn.execute(update(table).where(table.c.ref.in_(chunk)).values(change))
 
 
 def _row(stored: Resource, first_seen_at: datetime, before: _Known | None) -> dict[str, Any]:

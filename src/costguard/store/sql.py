@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Any, TypeVar
 from typing import cast as typed_as
 
-from sqlalchemy import BigInteger, Connection, FromClause, Table, cast, column, func, literal, select
+from sqlalchemy import BigInteger, Connection, Dialect, FromClause, Table, cast, column, func, literal, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.compiler import SQLCompiler
 
 T = TypeVar("T")
 CHUNK = 500
@@ -30,6 +31,25 @@ def upsert(conn: Connection, table: Table[Any], rows: Sequence[dict[str, Any]], 
     if not rows:
         return
     conn.execute(_upsert(conn.dialect.name, table, tuple(keys), tuple(rows[0])), list(rows))
+
+
+def upsert_plain(
+    conn: Connection, table: Table[Any], names: Sequence[str], rows: Sequence[tuple[Any, ...]], keys: Sequence[str]
+) -> None:
+    """The same for the tables with millions of rows: values go to the driver as they are, past the column types."""
+    if not rows:
+        return
+    compiled = _compiled(conn.dialect, table, tuple(keys), tuple(names))
+    if compiled.positiontup is None:
+        conn.exec_driver_sql(str(compiled), [dict(zip(names, row, strict=True)) for row in rows])
+        return
+    assert compiled.positiontup == list(names), "columns are given in the order of the table"
+    conn.exec_driver_sql(str(compiled), list(rows))
+
+
+@lru_cache(maxsize=16)
+def _compiled(dialect: Dialect, table: Table[Any], keys: tuple[str, ...], names: tuple[str, ...]) -> SQLCompiler:
+    return _upsert(dialect.name, table, keys, names).compile(dialect=dialect, column_keys=list(names))
 
 
 @lru_cache(maxsize=256)

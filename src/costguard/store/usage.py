@@ -31,7 +31,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from costguard.domain.resource import ResourceRef
 from costguard.domain.usage import Metric, Series, UsageHour, UsageSample, UsageWindow, WindowSpec
 from costguard.store import kv
-from costguard.store.sql import insert, numbers, upsert
+from costguard.store.sql import insert, numbers, upsert_plain
 from costguard.store.tables import series as series_table
 from costguard.store.tables import usage as table
 from costguard.store.tables import usage_hour
@@ -97,12 +97,17 @@ def append(conn: Connection, samples: Iterable[UsageSample]) -> int:
             batch = by_series.setdefault(current, {})
         batch[sample.at] = sample
     ids = _ids(conn, by_series)
-    rows = [
-        {"series_id": ids[series], "at": at, "value": sample.value, "period": sample.period}
-        for series, batch in by_series.items()
-        for at, sample in batch.items()
-    ]
-    upsert(conn, table, rows, ["series_id", "at"])
+    # Series share their times: each is translated once, and nothing is left for the column types to do.
+    micros: dict[datetime, int] = {}
+    rows: list[tuple[int, int, float, int]] = []
+    for series, batch in by_series.items():
+        series_id = ids[series]
+        for at, sample in batch.items():
+            when = micros.get(at)
+            if when is None:
+                when = micros[at] = to_micros(at)
+            rows.append((series_id, when, sample.value, sample.period // _MICRO))
+    upsert_plain(conn, table, ("series_id", "at", "value", "period"), rows, ("series_id", "at"))
     newest_at: dict[str, datetime] = {}
     for series, batch in by_series.items():
         newest_at[series.ref.account] = max(newest_at.get(series.ref.account, _EPOCH), *batch)
