@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from costguard.app.app import App
 from costguard.daemon.accounts import Account
-from costguard.daemon.jobs import Job
+from costguard.daemon.jobs import EVERY, Job
 from costguard.daemon.retention import tidy
 from costguard.errors import LeaseLost, StaleWrite
 from costguard.net.http import HttpClient, HttpError
@@ -37,7 +37,7 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
         return run
 
     found = [
-        Job("lease", schedule.heartbeat, lambda: _lead(app)),
+        Job("lease", schedule.heartbeat, lambda: _lead(app), wakes=EVERY),
         Job("identity", _RETRY, leading(lambda: app.identify(every=_CONFIRM))),
     ]
     for account in app.accounts.values():
@@ -59,14 +59,17 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
     return found
 
 
-def _lead(app: App) -> None:
+def _lead(app: App) -> bool:
     """Leads, or tries to. Nobody decides before it is known who the credentials are: an account that is not yet
-    confirmed would look disarmed, and its ladders would begin anew."""
+    confirmed would look disarmed, and its ladders would begin anew. True when it has just begun to lead: every loop
+    comes round then, however long ago its turn was."""
     if not app.lead.round():
         app.ready = False
     elif not app.ready:
         app.identify()
         app.ready = True
+        return True
+    return False
 
 
 def _inventory(app: App, account: Account) -> Callable[[], object]:

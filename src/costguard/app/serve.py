@@ -25,6 +25,7 @@ from costguard.web.site import Site, create
 
 _log = logging.getLogger(__name__)
 _STOP = timedelta(seconds=25)
+_DIED = 3
 
 
 class LoopDied(CostguardError):
@@ -90,16 +91,28 @@ def serve(app: App, *, reload: Callable[[], App] | None = None) -> None:
                 _log.info("the new configuration is in force")
 
 
-def _leave_in_time() -> None:
-    """Ends the process when a round does not end by itself: 30 s after SIGTERM nobody is here any more."""
+class _Leaving:
+    """Ends the process when a round does not end by itself: 30 s after SIGTERM nobody is here any more.
 
-    def leave() -> None:
+    Unless it was asked to end, the supervisor sees a failure then, and starts it anew.
+    """
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._timer = threading.Timer(_STOP.total_seconds(), self._leave)
+        self._timer.daemon = True
+
+    def begin(self) -> None:
+        self._timer.start()
+
+    def over(self) -> None:
+        """Everything ended by itself; a process that only reloads lives on."""
+        self._timer.cancel()
+
+    def _leave(self) -> None:
         _log.error("a round did not end in time; leaving. Its action is looked at after the next start")
-        os._exit(0)
-
-    timer = threading.Timer(_STOP.total_seconds(), leave)
-    timer.daemon = True
-    timer.start()
+        logging.shutdown()
+        os._exit(0 if self._stop.is_set() else _DIED)
 
 
 def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
@@ -108,8 +121,10 @@ def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
         create(site_of(app)), host=web.host, port=web.port, log_level="warning", access_log=False, lifespan="off"
     )
     server = uvicorn.Server(config)
+    leaving = _Leaving(stop)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     with contextlib.ExitStack() as stack:
+        stack.callback(leaving.over)
         thread = threading.Thread(target=server.run, name="web", daemon=True)
         thread.start()
         driver = BackgroundDriver(jobs(app), app.beats)
@@ -119,7 +134,7 @@ def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
         stack.callback(driver.stop)
         _log.info("costguard %s runs: page at http://%s", __version__, web.listen)
         # Whatever still runs when the time is over is a call that the next start looks at.
-        stack.callback(_leave_in_time)
+        stack.callback(leaving.begin)
         while not stop.wait(1.0) and not again.is_set():
             if silent := app.beats.silent():
                 raise LoopDied(f"these loops fell silent: {', '.join(silent)}")

@@ -7,7 +7,7 @@ messages live in the database, so a missed or late run loses nothing.
 import heapq
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -20,15 +20,20 @@ from costguard.net.clock import SteppedClock
 
 _log = logging.getLogger(__name__)
 _WORKERS = 16
+_STAGGER = timedelta(milliseconds=20)
+EVERY = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``run`` comes round every ``every``; jobs with ``wakes`` start the named job when they end."""
+    """``run`` comes round every ``every``; jobs with ``wakes`` start the named job when they end, or EVERY other.
+
+    A round that returns False had nothing to do, and wakes nobody.
+    """
 
     name: str
     every: timedelta
-    run: Callable[[], None]
+    run: Callable[[], bool | None]
     wakes: str | None = None
 
 
@@ -39,16 +44,16 @@ class Runner:
         self._beats = beats
 
     def round(self, job: Job) -> bool:
-        """True when it went through."""
+        """True when it went through and had something to do."""
         try:
-            job.run()
+            worked = job.run() is not False
         except Exception as error:  # noqa: BLE001
             # The last line of defence of a loop: logged with its traceback, shown by /healthz and counted.
             _log.exception("loop failed", extra={"loop": job.name})
             self._beats.beat(job.name, f"{type(error).__name__}: {error}")
             return False
         self._beats.beat(job.name)
-        return True
+        return worked
 
 
 class BackgroundDriver:
@@ -78,15 +83,15 @@ class BackgroundDriver:
                 args=[job],
                 id=job.name,
                 # The first rounds follow the order of the list: polls before the cycle that reads them.
-                next_run_time=datetime.now(UTC) + timedelta(milliseconds=20 * number),  # noqa: TID251 — APScheduler's own clock
+                next_run_time=datetime.now(UTC) + _STAGGER * number,  # noqa: TID251 — APScheduler's own clock
             )
         self._scheduler.start()
 
-    def wake(self, name: str) -> None:
+    def wake(self, name: str, delay: timedelta = timedelta(0)) -> None:
         """Runs a job now, besides its schedule; several wishes become one round."""
         with self._woken:
             if self._scheduler.running and self._scheduler.get_job(name):
-                self._scheduler.modify_job(name, next_run_time=datetime.now(UTC))  # noqa: TID251 — as above
+                self._scheduler.modify_job(name, next_run_time=datetime.now(UTC) + delay)  # noqa: TID251 — as above
 
     def stop(self) -> None:
         """No new rounds; waits for those that run."""
@@ -95,10 +100,16 @@ class BackgroundDriver:
 
     def _run(self, job: Job) -> None:
         if self._runner.round(job) and job.wakes:
-            self.wake(job.wakes)
+            for number, name in enumerate(_woken(job, self._jobs)):
+                self.wake(name, _STAGGER * number)
 
     def _missed(self, event: object) -> None:
         _log.warning("a scheduled run was missed; it is made up for", extra={"loop": getattr(event, "job_id", "")})
+
+
+def _woken(job: Job, names: Iterable[str]) -> list[str]:
+    """The jobs that ``job`` wakes, in the order of the list."""
+    return [name for name in names if name == job.wakes or (job.wakes == EVERY and name != job.name)]
 
 
 class SteppedDriver:
@@ -128,10 +139,10 @@ class SteppedDriver:
             while self._queue and self._queue[0][0] <= due:
                 _, number = heapq.heappop(self._queue)
                 job = self._jobs[number]
-                job.run()
+                worked = job.run() is not False
                 ran.add(number)
-                if job.wakes:
-                    woken.add(names[job.wakes])
+                if job.wakes and worked:
+                    woken.update(names[name] for name in _woken(job, names))
                 heapq.heappush(self._queue, (due + job.every, number))
             for number in sorted(woken - ran):
                 self._jobs[number].run()

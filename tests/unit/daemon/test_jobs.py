@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from costguard.daemon.health import Beats
-from costguard.daemon.jobs import BackgroundDriver, Job, SteppedDriver
+from costguard.daemon.jobs import EVERY, BackgroundDriver, Job, SteppedDriver
 from costguard.net.clock import SteppedClock, SystemClock
 
 START = datetime(2026, 3, 5, 10, tzinfo=UTC)
@@ -91,3 +91,50 @@ def test_silent_loops_are_named() -> None:
     assert beats.silent() == ["cycle"]
     beats.beat("cycle")
     assert beats.silent() == []
+
+
+def test_who_begins_to_lead_wakes_every_other_loop_once() -> None:
+    """A daily loop whose first turn came before the lease must not wait for a day."""
+    beats = Beats(SystemClock().monotonic)
+    led = threading.Event()
+    rounds: dict[str, int] = {"prices": 0, "cycle": 0}
+    done = threading.Event()
+
+    def lead() -> bool:
+        if rounds["prices"] and not led.is_set():
+            led.set()
+            return True
+        return False
+
+    def work(name: str) -> None:
+        rounds[name] += 1
+        if min(rounds.values()) == 2:
+            done.set()
+
+    day = timedelta(days=1)
+    driver = BackgroundDriver(
+        [
+            Job("lease", timedelta(seconds=60), lead, wakes=EVERY),
+            Job("prices", day, lambda: work("prices")),
+            Job("cycle", day, lambda: work("cycle")),
+        ],
+        beats,
+        rate=600,
+    )
+    driver.start()
+    try:
+        assert done.wait(5)
+    finally:
+        driver.stop()
+    assert rounds == {"prices": 2, "cycle": 2}
+
+
+def test_a_stepped_leader_wakes_what_has_not_run_in_this_instant() -> None:
+    clock, seen = SteppedClock(START), []
+    answers = [False, True, False]
+    loops = [
+        Job("lease", MINUTE, lambda: answers.pop(0), wakes=EVERY),
+        Job("late", timedelta(hours=1), lambda: seen.append(clock.now())),
+    ]
+    SteppedDriver(loops, clock).run_until(START + 3 * MINUTE)
+    assert seen == [START, START + MINUTE]
