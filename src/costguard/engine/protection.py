@@ -19,6 +19,8 @@ _UNTIL = "costguard_keep_until"
 _PLAIN = "costguard"
 _YES = frozenset({"keep", "kept", "exempt", "true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
+# The value that deploy/iam ties the right to stop to: it asks to be looked after, not to be left alone.
+_MANAGED = "managed"
 _TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:(?:[Tt]|\s+)([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?\s*(Z|z|UTC|[+-][0-9]{2}:?[0-9]{2}|[A-Za-z_]+/[A-Za-z_/+-]+)?)?"
@@ -109,7 +111,7 @@ def _tag(key: str, value: str, snapshot: Snapshot) -> Protection | None:
     if name in _KEEP:
         # The key alone says it; only a plain no takes it back.
         return None if said in _NO else Protection(f"the tag {raw}", None, raw)
-    if name == _PLAIN and said not in _NO:
+    if name == _PLAIN and said not in _NO and said != _MANAGED:
         if said in _YES:
             return Protection(f"the tag {raw}", None, raw)
         return Protection(f"the tag {raw} cannot be read, so it keeps", None, raw, malformed=True)

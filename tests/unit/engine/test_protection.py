@@ -66,6 +66,7 @@ def test_what_cannot_be_read_keeps_and_its_owner_is_told(text: str) -> None:
         ({"costguard:keep": "whatever"}, True),
         ({"costguard": "kepe"}, True),
         ({"costguard-managed": "yes"}, False),
+        ({"costguard": "managed"}, False),
         ({"keep": "yes"}, False),
         ({}, False),
     ],
