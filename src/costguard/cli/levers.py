@@ -11,6 +11,8 @@ from costguard.domain.codec import decode
 from costguard.errors import UsageError
 
 _Action = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id, or a unique beginning of it.")]
+# The command in every warning has to work as it stands there.
+NO_REASON = "no reason given"
 _Span = Annotated[str | None, typer.Option("--for", metavar="4h", help="For how long.")]
 
 
@@ -91,7 +93,7 @@ def _zoned(text: str) -> str:
 def keep(
     ctx: typer.Context,
     resource: Resource,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; the others will read it.")],
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; the others will read it.")] = NO_REASON,
     span: _Span = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until when, with a zone.")] = None,
     until_idle: Annotated[bool, typer.Option("--until-idle", help="Until it falls idle.")] = False,
