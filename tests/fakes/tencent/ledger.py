@@ -113,9 +113,25 @@ class Ledger:
                 found.append((line.begin.astimezone(BEIJING).date(), line))
                 continue
             days = (line.end - line.begin).days
-            share = round(line.real / days, 8)
             for n in range(days):
-                part = share if n < days - 1 else line.real - share * (days - 1)
-                found.append(((line.begin + timedelta(days=n)).astimezone(BEIJING).date(), replace(line, real=part)))
+                day = (line.begin + timedelta(days=n)).astimezone(BEIJING).date()
+                found.append((day, _share(line, n, days)))
         today = self._clock.now().astimezone(BEIJING).date()
         return [(day, line) for day, line in found if f"{day:%Y-%m}" == month and day <= today]
+
+
+def _share(line: Line, number: int, days: int) -> Line:
+    """One day's part of all amounts; the last day takes what rounding left over."""
+
+    def cut(amount: Decimal) -> Decimal:
+        share = round(amount / days, 8)
+        return share if number < days - 1 else amount - share * (days - 1)
+
+    return replace(
+        line,
+        real=cut(line.real),
+        listed=None if line.listed is None else cut(line.listed),
+        vouchers=cut(line.vouchers),
+        incentive=cut(line.incentive),
+        transfer=cut(line.transfer),
+    )
