@@ -7,6 +7,7 @@ from costguard.domain.charge import Charge
 from costguard.domain.money import Money, total
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import ChargeType
+from costguard.domain.time import parse_duration
 from costguard.ports import AccountSpec, Balances, Billing, Connection, Prices, SpotPrices
 from costguard.testing.cloud import BillLine, CloudFixture
 from costguard.testing.contract import Contract, needs
@@ -124,7 +125,10 @@ class BillingContract(Contract):
     def test_spot_prices_are_change_points_with_the_one_before(
         self, connection: Connection, cloud: CloudFixture, manifest: Manifest
     ) -> None:
-        """H01, H07: the price in force at ``since`` is told, and the market is part of the key."""
+        """H01, H07: the price in force at ``since`` is told, and the market is part of the key.
+
+        How far back a market tells is ``spot_history`` of the manifest's [limits]; left out, it is far enough.
+        """
         assert isinstance(connection, SpotPrices)
         region, provider = cloud.regions[0], manifest["id"]
         keys = [PriceKey(provider, region, sku.sku, ChargeType.SPOT) for sku in cloud.skus]
@@ -138,5 +142,7 @@ class BillingContract(Contract):
             assert point.per_hour.nanos > 0
             assert point.since.utcoffset() == timedelta(0)
             assert point.since <= cloud.clock.now()
+        told = parse_duration(manifest["limits"].get("spot_history", "1d"))
+        oldest = max(since, cloud.clock.now() - told)
         for key in {point.key for point in points}:
-            assert min(point.since for point in points if point.key == key) <= since
+            assert min(point.since for point in points if point.key == key) <= oldest
