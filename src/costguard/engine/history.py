@@ -1,0 +1,150 @@
+"""History: what was recorded of a fleet over a stretch of time, in the shape that a replay reads it.
+
+Samples come in chunks of time, so that a month of a large fleet needs the memory of a day. Knows no rule.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from costguard.domain.money import Money
+from costguard.domain.price import Price
+from costguard.domain.resource import Resource, ResourceRef
+from costguard.domain.snapshot import AccountFacts
+from costguard.domain.time import Calendars
+from costguard.domain.usage import Series, Statistic, UsageWindow
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICRO = timedelta(microseconds=1)
+
+
+def micros(at: datetime) -> int:
+    """Microseconds since 1970, exact."""
+    return (at - EPOCH) // _MICRO
+
+
+def moment(at: int) -> datetime:
+    """The inverse of :func:`micros` (aware UTC)."""
+    return EPOCH + timedelta(microseconds=at)
+
+
+@dataclass(slots=True)
+class Track:
+    """Samples of one series in time order: ``at`` the ends of their periods (µs), ``values`` beside them.
+
+    ``period`` is that of the newest sample (µs). The only mutable thing here: it grows and is cut as time goes on.
+    """
+
+    series: Series
+    period: int
+    at: "array[int]" = field(default_factory=lambda: array("q"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+
+    def extend(self, later: "Track") -> None:
+        """Adds samples that all come after those that are there."""
+        self.at.extend(later.at)
+        self.values.extend(later.values)
+        self.period = later.period
+
+    def trim(self, before: int) -> None:
+        """Forgets the samples before ``before`` (µs)."""
+        if (keep := bisect_left(self.at, before)) > 0:
+            del self.at[:keep], self.values[:keep]
+
+    def at_work(self, level: float, since: int, until: int) -> list[int]:
+        """When (µs), in (since, until], a value reached ``level``: of a mean over n cards the n-th part, as below it
+        alone all are at rest."""
+        low, high = bisect_right(self.at, since), bisect_right(self.at, until)
+        values = self.values[low:high]
+        if self.series.statistic is Statistic.MEAN and self.series.cards > 1:
+            level /= self.series.cards
+        if not values or max(values) < level:
+            return []
+        times = self.at[low:high]
+        if min(values) >= level:
+            return times.tolist()
+        return [at for at, value in zip(times, values, strict=True) if value >= level]
+
+    def holes(self, since: int) -> list[tuple[int, int]]:
+        """Where samples are missing: the last before and the first after, for holes that end after ``since`` (µs)."""
+        first = max(0, bisect_right(self.at, since) - 1)
+        count = len(self.at) - first
+        if count < 2 or self.at[-1] - self.at[first] <= (count - 1) * self.period:
+            return []
+        most = self.period + self.period // 2
+        return [(a, b) for a, b in pairwise(self.at[first:]) if b - a > most]
+
+    def window(self, length: timedelta, end: int, begun: int) -> UsageWindow | None:
+        """The window (end − length, end], without samples at or before ``begun``; None without any (all µs).
+
+        The same numbers as the store's own windows.
+        """
+        start = end - length // _MICRO
+        low, high = bisect_right(self.at, max(start, begun)), bisect_right(self.at, end)
+        if low >= high:
+            return None
+        values = self.values[low:high]
+        count = high - low
+        return UsageWindow(
+            self.series, moment(start), moment(end), timedelta(microseconds=self.period), count,
+            max(1, (end - start) // self.period), max(values), sum(values) / count,
+            sorted(values)[(95 * count + 99) // 100 - 1], values[-1], moment(self.at[low]), moment(self.at[high - 1]),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """[started, ended) in which a box ran (aware UTC); ``ended`` None: still, at the end of the history.
+
+    ``rates`` are the change points of what an hour of it cost, the one at ``started`` included; None is unknown.
+    """
+
+    started: datetime
+    ended: datetime | None = None
+    rates: tuple[tuple[datetime, Money | None], ...] = ()
+
+    def rate(self, at: datetime) -> Money | None:
+        """What an hour cost at ``at``."""
+        index = bisect_right(self.rates, at, key=lambda point: point[0])
+        return self.rates[max(0, index - 1)][1] if self.rates else None
+
+    def cost(self, since: datetime, until: datetime) -> tuple[Money, ...]:
+        """What [since, until) of it cost, one amount for each price; empty when no price is known."""
+        marks = [since, *(at for at, _ in self.rates if since < at < until), until]
+        return tuple(
+            rate.per_hour_for(high - low)
+            for low, high in pairwise(marks)
+            if high > low and (rate := self.rate(low)) is not None
+        )
+
+
+Samples = Callable[[datetime, datetime], Iterable[Track]]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """[since, until) of a fleet, aware UTC.
+
+    ``resources`` as they are known today, owners resolved; ``runs`` of each in time order. ``samples(a, b)`` gives the
+    samples with a < at ≤ b, one track for each series; it is asked for pieces of ``chunk`` one after the other.
+    ``step`` is the time between two looks, as between two polls of the use.
+    """
+
+    since: datetime
+    until: datetime
+    accounts: Mapping[str, AccountFacts]
+    resources: Mapping[ResourceRef, Resource]
+    runs: Mapping[ResourceRef, tuple[Run, ...]]
+    samples: Samples
+    chunk: timedelta = timedelta(days=1)
+    step: timedelta = timedelta(minutes=5)
+    spot_prices: tuple[Price, ...] = ()
+    on_demand_prices: tuple[Price, ...] = ()
+    exchange_rates: Mapping[str, tuple[tuple[datetime, str], ...]] = field(default_factory=dict)
+    calendars: Calendars = field(default_factory=Calendars)
+    timezone: str = "Asia/Shanghai"
+    currency: str = "CNY"
+    self_ids: frozenset[str] = frozenset()

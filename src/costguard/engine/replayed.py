@@ -1,0 +1,192 @@
+"""What a replay found: who would have been warned and stopped when, what that saves, and which stops hit work.
+
+``costguard.replay/1`` is made here. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from costguard.domain.codec import encode, instant, subject_json
+from costguard.domain.finding import Evidence, Subject
+from costguard.domain.money import Money
+from costguard.domain.time import midnight_after
+from costguard.engine.history import Run
+from costguard.rules.currency import Rates
+
+HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A ladder whose warning went out. ``outcome`` ∈ stopped, other (another policy stopped it), cleared (it was used
+    again), ended (it stopped by itself), or the guard's code that holds it at the end of the replay."""
+
+    policy: str
+    subject: Subject
+    at: datetime
+    outcome: str
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A stop that would have been called. All times aware UTC.
+
+    ``work_at``: when the box was next at work in that same run, None if it never was. ``until``: up to when it saves,
+    and ``ended_by`` why: ``work`` (somebody would have started it again), ``ended`` (it really ended then), ``open``
+    (the history ends). In between the box is out of the replay. ``run`` is the real run that it cuts.
+    """
+
+    policy: str
+    rule: str
+    subject: Subject
+    warned_at: datetime | None
+    at: datetime
+    until: datetime
+    ended_by: str
+    run: Run
+    work_at: datetime | None = None
+    evidence: Evidence = field(default_factory=dict)
+
+    def hits(self, within: timedelta) -> bool:
+        """Whether work came within ``within`` of the stop."""
+        return self.work_at is not None and self.work_at - self.at <= within
+
+    def saved(self, rates: Rates) -> tuple[Money, tuple[Money, ...]]:
+        """(in the reporting currency, what has no rate)."""
+        total = rates.total(self.run.cost(self.at, self.until), self.at)
+        return total.money, total.apart
+
+    @property
+    def priced(self) -> bool:
+        return self.run.rate(self.at) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One set of policies over one history. ``rules`` by policy name; ``matched`` boxes by policy; ``told`` notes to
+    people that are no warnings; ``skipped`` policies that a replay cannot judge, with the reason. ``looks`` counts
+    evaluations of a box."""
+
+    since: datetime
+    until: datetime
+    rules: Mapping[str, str]
+    matched: Mapping[str, int]
+    warnings: Sequence[Warned]
+    stops: Sequence[Stop]
+    told: Mapping[str, int]
+    skipped: Mapping[str, str]
+    boxes: int
+    boxes_with_use: int
+    first_sample_at: datetime | None
+    samples: int
+    looks: int
+
+    def hits(self, within: timedelta) -> int:
+        return sum(stop.hits(within) for stop in self.stops)
+
+
+def saved(stops: Iterable[Stop], rates: Rates) -> tuple[Money, tuple[Money, ...]]:
+    """The sum in the reporting currency, and what has no rate."""
+    whole = Money.zero(rates.currency)
+    apart: list[Money] = []
+    for stop in stops:
+        money, rest = stop.saved(rates)
+        whole += money
+        apart += rest
+    sums: Counter[str] = Counter()
+    for money in apart:
+        sums[money.currency] += money.nanos
+    return whole, tuple(Money(nanos, currency) for currency, nanos in sorted(sums.items()))
+
+
+def by_day(stops: Iterable[Stop], since: datetime, until: datetime, zone: ZoneInfo, rates: Rates) -> dict[date, Money]:
+    """What would have been saved on each local date of [since, until), every date once."""
+    marks = [since]
+    while marks[-1] < until:
+        marks.append(min(until, midnight_after(marks[-1], zone)))
+    days = {low.astimezone(zone).date(): Money.zero(rates.currency) for low in marks[:-1]}
+    for stop in stops:
+        for low, high in pairwise(marks):
+            first, last = max(low, stop.at), min(high, stop.until)
+            if first < last:
+                days[low.astimezone(zone).date()] += rates.total(stop.run.cost(first, last), first).money
+    return days
+
+
+def document(result: Replayed, name: str, rates: Rates, zone: ZoneInfo) -> dict[str, object]:
+    """One entry of ``versions``: the totals, each policy, each day, each stop (the dearest first)."""
+    whole, apart = saved(result.stops, rates)
+    days = by_day(result.stops, result.since, result.until, zone, rates)
+    stops = sorted(result.stops, key=lambda s: (-s.saved(rates)[0].nanos, s.at, s.subject.key))
+    return {
+        "name": name,
+        **_counts(result.warnings, result.stops, rates),
+        "apart": [_money(money) for money in apart],
+        "unpriced_stops": sum(not stop.priced for stop in result.stops),
+        "policies": [
+            {
+                "policy": policy,
+                "rule": rule,
+                "matched": result.matched.get(policy, 0),
+                "told": result.told.get(policy, 0),
+                **_counts(
+                    [w for w in result.warnings if w.policy == policy],
+                    [s for s in result.stops if s.policy == policy],
+                    rates,
+                ),
+            }
+            for policy, rule in result.rules.items()
+        ],
+        "skipped": [{"policy": policy, "reason": why} for policy, why in result.skipped.items()],
+        "by_day": [{"key": day.isoformat(), "amount": _money(money)} for day, money in days.items()],
+        "stops": [_stop(stop, rates) for stop in stops],
+        "warnings": [
+            {
+                "policy": w.policy,
+                "subject": subject_json(w.subject),
+                "at": instant(w.at),
+                "outcome": w.outcome,
+                "ended_at": None if w.ended_at is None else instant(w.ended_at),
+            }
+            for w in sorted(result.warnings, key=lambda w: (w.at, w.subject.key, w.policy))
+        ],
+        "looks": result.looks,
+        "saved": _money(whole),
+    }
+
+
+def _counts(warnings: Sequence[Warned], stops: Sequence[Stop], rates: Rates) -> dict[str, object]:
+    return {
+        "warned": len(warnings),
+        "outcomes": dict(sorted(Counter(w.outcome for w in warnings).items())),
+        "stopped": len(stops),
+        "hit_within_hour": sum(stop.hits(HOUR) for stop in stops),
+        "hit_within_day": sum(stop.hits(DAY) for stop in stops),
+        "saved": _money(saved(stops, rates)[0]),
+    }
+
+
+def _stop(stop: Stop, rates: Rates) -> dict[str, object]:
+    return {
+        "policy": stop.policy,
+        "rule": stop.rule,
+        "subject": subject_json(stop.subject),
+        "warned_at": None if stop.warned_at is None else instant(stop.warned_at),
+        "at": instant(stop.at),
+        "until": instant(stop.until),
+        "ended_by": stop.ended_by,
+        "work_at": None if stop.work_at is None else instant(stop.work_at),
+        "hit_within_hour": stop.hits(HOUR),
+        "hit_within_day": stop.hits(DAY),
+        "saved": _money(stop.saved(rates)[0]) if stop.priced else None,
+        "evidence": encode(stop.evidence),
+    }
+
+
+def _money(money: Money) -> dict[str, str]:
+    return {"amount": money.plain(), "currency": money.currency}
