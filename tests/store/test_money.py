@@ -144,21 +144,24 @@ def test_balances(database: Database) -> None:
 
 
 def test_savings_end_when_the_box_runs_again(database: Database) -> None:
-    """I20: nothing is saved before the confirmed stop or after the restart, and a disputed one is worth nothing."""
+    """I20: nothing is saved before the confirmed stop or after what ended it; what still stands can be asked for."""
 
     def saving(number: int, since: datetime) -> Saving:
         return Saving(f"act-{number}", ref(number), "idle", Money.of("10", "CNY"), since)
 
     with database.write() as conn:
-        for one in (saving(1, NOW), saving(2, NOW + HOUR), saving(3, NOW + 5 * HOUR)):
+        planned = replace(saving(2, NOW + HOUR), until=NOW + 2 * HOUR)
+        for one in (saving(1, NOW), planned, saving(3, NOW + 5 * HOUR)):
             savings.book(conn, one)
-        ended = savings.end(conn, [ref(1), ref(3)], NOW + 2 * HOUR, "restarted")
-        assert ended == (replace(saving(1, NOW), until=NOW + 2 * HOUR, ended_by="restarted"),)
-        assert savings.end(conn, [ref(1)], NOW + 3 * HOUR, "restarted") == ()
-        assert savings.void(conn, "act-2", "disputed") == replace(
-            saving(2, NOW + HOUR), until=NOW + HOUR, ended_by="disputed"
-        )
-        assert savings.void(conn, "nothing", "disputed") is None
+        assert savings.standing(conn, [ref(1), ref(3)], NOW + 2 * HOUR) == (saving(1, NOW),)
+        assert savings.overdue(conn, NOW + 2 * HOUR) == (planned,)
+        assert savings.overdue(conn, NOW + 2 * HOUR - timedelta(seconds=1)) == ()
+        ended = replace(saving(1, NOW), until=NOW + 2 * HOUR, ended_by="restarted")
+        savings.book(conn, ended)
+        assert savings.get(conn, "act-1") == ended
+        assert savings.get(conn, "nothing") is None
+        assert savings.standing(conn, [ref(1)], NOW + 3 * HOUR) == ()
+        savings.book(conn, replace(planned, ended_by="disputed"))
         found = savings.savings(conn, NOW, NOW + 6 * HOUR)
-        assert [one.amount(NOW, NOW + 6 * HOUR).plain() for one in found] == ["20", "0", "10"]
+        assert [one.amount(NOW, NOW + 6 * HOUR).plain() for one in found] == ["20", "-10", "10"]
         assert savings.savings(conn, NOW + 2 * HOUR, NOW + 3 * HOUR) == ()

@@ -3,14 +3,14 @@
 import secrets
 
 from costguard.app.app import App
-from costguard.daemon import levers
+from costguard.daemon import levers, savings
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Response
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.snapshot import PowerEvent
 from costguard.errors import UsageError
 from costguard.ports import Power
-from costguard.store import ledger, power, savings
+from costguard.store import ledger, power
 
 
 def undo(app: App, action_id: str, person: str) -> Action:

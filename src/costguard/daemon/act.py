@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from costguard.daemon import metrics, timers
+from costguard.daemon import metrics, savings, timers
 from costguard.daemon.accounts import Account
 from costguard.daemon.cycle import HOUR, Cycle, new_id
 from costguard.daemon.drafts import Drafter, warning_prefix
@@ -27,7 +27,6 @@ from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.notice import NoticeKind
 from costguard.domain.resource import Resource, ResourceRef
 from costguard.domain.snapshot import Snapshot
-from costguard.engine import savings as engine_savings
 from costguard.engine.close import TimerChange
 from costguard.engine.evaluate import Prepared, evaluate
 from costguard.engine.events import Event, EventKind, Look, event_for
@@ -39,7 +38,7 @@ from costguard.engine.settings import EngineSettings
 from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Unsupported
 from costguard.notify.route import delivered_at
 from costguard.ports import Clock, Power, PowerResult, Release, Tagging
-from costguard.store import actions, inventory, ledger, levers, outbox, savings
+from costguard.store import actions, inventory, ledger, levers, outbox
 from costguard.store.database import Database
 
 _log = logging.getLogger(__name__)
@@ -215,7 +214,7 @@ class Actor:
             ledger.append(conn, change.ledger)
             resource = self._known(conn, stored.subject.ref)
             if change.saving and resource is not None:
-                self._book(conn, stored, resource, now)
+                savings.book(conn, stored, resource, self.builder.config.settings.timezone, now)
             if change.busy and stored.subject.ref is not None:
                 levers.heartbeat(conn, stored.subject.ref, now + _HEARTBEAT_AFTER_BUSY, by="hook", at=now)
             if change.tell is not None:
@@ -224,12 +223,6 @@ class Actor:
             metrics.TRANSITIONS.labels(stored.state.value).inc()
             _log.info("action %s on %s is %s", stored.id, stored.subject.key, stored.state.value)
         return replace(change, action=stored)
-
-    def _book(self, conn: Connection, action: Action, resource: Resource, now: datetime) -> None:
-        saving = engine_savings.book(action, resource, now)
-        if saving is not None:
-            savings.book(conn, saving)
-            ledger.append(conn, [engine_savings.booked_line(saving, action, now)])
 
     def _tell(self, conn: Connection, action: Action, kind: NoticeKind, now: datetime, why: str) -> None:
         ref = action.subject.ref

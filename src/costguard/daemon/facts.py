@@ -20,6 +20,8 @@ _KEPT = timedelta(days=16)
 _MONTH = timedelta(days=30)
 _FREE = "unattached/"
 _QUOTA = "quota/"
+_TAGS = "tags/"
+_SPANS = 100
 ATTACHABLE = frozenset({Kind.DISK, Kind.ADDRESS})
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -75,6 +77,32 @@ def quotas(conn: Connection) -> tuple[QuotaFact, ...]:
             QuotaFact(account, region, row["name"], row["limit"], row["used"], row["unit"], at) for row in value["rows"]
         ]
     return tuple(facts)
+
+
+def note_tags(conn: Connection, before: Iterable[Resource], now: datetime) -> None:
+    """Writes down which tags resources had until ``now``: money spent by then is still whose it was.
+
+    Tags that are costguard's own levers say nothing of that.
+    """
+    for resource in before:
+        key = f"{_TAGS}{resource.ref}"
+        known = kv.get(conn, key)
+        spans = [*(known["spans"] if known else []), {"until": now.isoformat(), "tags": _telling(resource.tags)}]
+        kv.put(conn, key, {"spans": spans[-_SPANS:]}, now)
+
+
+def tag_history(conn: Connection) -> Mapping[ResourceRef, Sequence[tuple[datetime, Mapping[str, str] | None]]]:
+    """What the tags of resources were until when, oldest first; nothing for those whose tags never changed."""
+    return {
+        ResourceRef.parse(key.removeprefix(_TAGS)): [
+            (datetime.fromisoformat(span["until"]), span["tags"]) for span in value["spans"]
+        ]
+        for key, value in kv.by_prefix(conn, _TAGS).items()
+    }
+
+
+def _telling(tags: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    return None if tags is None else {k: v for k, v in tags.items() if not k.lower().startswith("costguard")}
 
 
 def month_use(conn: Connection, resources: Iterable[Resource], now: datetime) -> Mapping[ResourceRef, float]:

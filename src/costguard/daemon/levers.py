@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from costguard.daemon import savings
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode
 from costguard.domain.finding import Evidence, Subject
@@ -21,7 +22,7 @@ from costguard.domain.time import format_duration
 from costguard.engine.events import Event, EventKind
 from costguard.engine.lifecycle import advance
 from costguard.errors import UsageError
-from costguard.store import actions, inventory, ledger, levers, outbox, savings
+from costguard.store import actions, inventory, ledger, levers, outbox
 
 DISPUTE_HOLDS = timedelta(days=7)
 
@@ -161,7 +162,7 @@ def dispute(conn: Connection, action_id: str, *, reason: str, person: Person, no
         raise UsageError("say why: --reason is what the next reader learns from")
     word = levers.Dispute(action.id, ref, person.name, reason.strip(), now, now + DISPUTE_HOLDS)
     levers.dispute(conn, word)
-    savings.void(conn, action.id, "disputed")
+    savings.dispute(conn, action.id, now)
     disputed = actions.save(conn, replace(action, disputed_by=person.name, updated_at=now))
     _note_action(conn, now, action, person, f"disputed: {word.reason}", {"lever": "dispute", "reason": word.reason})
     return disputed

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from costguard.daemon import savings
 from costguard.daemon.accounts import Account
-from costguard.daemon.facts import ATTACHABLE, note_attachment
+from costguard.daemon.facts import ATTACHABLE, note_attachment, note_tags
 from costguard.daemon.sources import EMPTY, INVENTORY, UNREADABLE, Outcome, attempt, record
 from costguard.domain.resource import Kind, Resource, ResourceRef
 from costguard.domain.snapshot import SourceState
 from costguard.engine.pricing import PriceTable, priced
 from costguard.ports import Clock, Inventory, Power
-from costguard.store import inventory, kv, prices, savings, sources
+from costguard.store import inventory, kv, prices, sources, states
 from costguard.store.database import Database
-from costguard.store.inventory import ListingDelta
 
 COMPUTE = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
 # A listing that lost more than half of at least this many resources is doubted until it is seen again.
@@ -74,7 +74,9 @@ class Lister:
                     delta = inventory.record_listing(
                         conn, account.name, region, look.kind, found, look.began, self.interval
                     )
-                    end_savings(conn, delta)
+                    states.assume(conn, delta.new)
+                    note_tags(conn, delta.retagged, now)
+                    savings.listed(conn, delta, now)
                     if look.kind in ATTACHABLE:
                         place = f"{account.provider}/{account.name}/{region}/{look.kind.value}/"
                         note_attachment(conn, found, place, now)
@@ -91,7 +93,9 @@ class Lister:
             else:
                 kv.remove(conn, key)
             resource = self.enrich(account, seen, PriceTable(prices.in_effect(conn, now)), now, {})
-            end_savings(conn, inventory.record_live(conn, resource, now))
+            delta = inventory.record_live(conn, resource, now)
+            savings.listed(conn, delta, now)
+            note_tags(conn, delta.retagged, now)
             return inventory.resource(conn, seen.ref)
 
     def enrich(
@@ -156,15 +160,6 @@ class _Look:
     began: datetime
     outcome: Outcome
     found: Mapping[ResourceRef, Resource]
-
-
-def end_savings(conn: Connection, delta: ListingDelta) -> None:
-    """A box that runs again, or is gone, saves nothing from then on."""
-    for event in delta.events:
-        if event.what == "start":
-            savings.end(conn, [event.ref], event.at, "restarted")
-    for resource in delta.gone:
-        savings.end(conn, [resource.ref], resource.observed_at, "released")
 
 
 def _tried(account: Account, region: str) -> str:

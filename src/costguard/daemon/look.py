@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from costguard.daemon import savings
 from costguard.daemon.accounts import Account
-from costguard.daemon.listing import Lister, end_savings
+from costguard.daemon.listing import Lister
 from costguard.domain.action import Action
 from costguard.domain.decision import Response
 from costguard.domain.resource import Ends, Resource, ResourceRef, State
@@ -32,7 +33,7 @@ class Looker:
             live = connection.get(ref)
         except NotFound:
             with self.lister.database.write() as conn:
-                end_savings(conn, inventory.record_gone(conn, ref, now))
+                savings.listed(conn, inventory.record_gone(conn, ref, now), now)
             return None
         return self.lister.live(account, live)
 

@@ -22,7 +22,7 @@ from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
 from costguard.domain.time import local_midnight
 from costguard.domain.usage import Metric, UsageWindow, WindowSpec
 from costguard.engine.evaluate import windows_needed
-from costguard.engine.meter import spend
+from costguard.engine.meter import not_seen, priced_later, spend
 from costguard.engine.ownership import with_owners
 from costguard.engine.settings import Owner
 from costguard.store import charges, cycles, inventory, levers, power, prices, sources, states, usage
@@ -152,9 +152,14 @@ def _read_ago(statuses: Iterable[SourceStatus], now: datetime) -> dict[str, time
 
 
 def intervals(conn: Connection, since: datetime, until: datetime, known: Sequence[Resource]) -> list[Interval]:
-    """State intervals as metering takes them, with the owner and team that each resource has today."""
+    """State intervals as metering takes them, with the owner and team that each resource has today.
+
+    What was seen before its price was known has that price; what nobody has looked at since is assumed to go on.
+    """
     people = {r.ref: (r.owner, r.team) for r in known}
-    return [
+    prices_now = {r.ref: r.price for r in known if r.price is not None}
+    seen = {r.ref: r.observed_at for r in known}
+    found = [
         Interval(
             ref=i.ref,
             state=i.state,
@@ -168,6 +173,7 @@ def intervals(conn: Connection, since: datetime, until: datetime, known: Sequenc
         )
         for i in states.intervals(conn, since, until)
     ]
+    return not_seen(priced_later(found, prices_now), seen, until)
 
 
 def _of_charge_type(conn: Connection, now: datetime, charge_type: ChargeType) -> tuple[Price, ...]:

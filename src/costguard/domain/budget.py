@@ -20,7 +20,7 @@ class Spend:
 
     ``estimated`` tells a live estimate from a bill. One row is one local day at most, so calendar
     periods are exact sums of rows. ``basis`` is what a billed row counts (one row for each basis); None for an
-    estimate, which stands for every basis.
+    estimate, which stands for every basis. ``assumed``: nobody saw that it ran then (see :class:`Interval`).
     """
 
     account: str
@@ -33,6 +33,7 @@ class Spend:
     owner: str | None = None
     team: str | None = None
     basis: Basis | None = None
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

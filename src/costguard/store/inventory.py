@@ -25,12 +25,16 @@ _SETTLED = (State.RUNNING, State.STOPPED)
 
 @dataclass(frozen=True, slots=True)
 class ListingDelta:
-    """What a listing changed. Resources are as stored, so with the identity that we keep."""
+    """What a listing changed. Resources are as stored, so with the identity that we keep.
+
+    ``retagged`` holds those with other tags than before, as they were before.
+    """
 
     new: tuple[Resource, ...] = ()
     changed: tuple[Resource, ...] = ()
     gone: tuple[Resource, ...] = ()
     events: tuple[PowerEvent, ...] = ()
+    retagged: tuple[Resource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,7 @@ def _record(
     rows: list[dict[str, Any]] = []
     moves: list[states.Move] = []
     transitions: list[power.Transition] = []
+    retagged: list[Resource] = []
     for ref, told in seen.items():
         before = known.get(ref)
         if before is None:
@@ -166,6 +171,8 @@ def _record(
             same.append(stored)
         else:
             changed.append(stored)
+            if before.resource.tags != stored.tags:
+                retagged.append(before.resource)
             rows.append(_row(stored, before.first_seen_at, before))
         moves.append(states.Move(stored, before.resource, before.gone_at))
         if (event := _transition(before, stored)) is not None:
@@ -174,7 +181,7 @@ def _record(
     _touch(conn, same)
     states.record(conn, moves, gap)
     events = power.derive(conn, transitions)
-    return ListingDelta(tuple(new), tuple(changed), (), events)
+    return ListingDelta(tuple(new), tuple(changed), (), events, tuple(retagged))
 
 
 def _with_identity(told: Resource, before: _Known | None) -> Resource:

@@ -1,9 +1,9 @@
-"""Savings: booked when the provider confirms that billing ended, ended when the box runs again."""
+"""Savings: one row per action, from the provider's word that billing ended. What ends them is the daemon's to say."""
 
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, or_, select
 
 from costguard.domain.resource import ResourceRef
 from costguard.domain.saving import Saving
@@ -15,33 +15,25 @@ _ROWS = Rows(Saving)
 
 
 def book(conn: Connection, saving: Saving) -> None:
-    """Books what an action saves; booking the same action again replaces it (a corrected price or time)."""
+    """Books what an action saves; booking the same action again replaces it (it ended, was disputed, has a corrected price)."""
     upsert(conn, table, [_ROWS.row(saving)], ["action_id"])
 
 
-def end(conn: Connection, refs: Collection[ResourceRef], at: datetime, reason: str) -> tuple[Saving, ...]:
-    """Ends the savings that still stand for resources that run again or are gone; returns them as they ended.
-
-    A saving that began after ``at`` is not touched.
-    """
-    statement = (
-        update(table)
-        .where(table.c.ref.in_(list(refs)), table.c.until.is_(None), table.c.since <= at)
-        .values(until=at, ended_by=reason)
-        .returning(table)
-    )
-    return tuple(_ROWS.load(row) for row in conn.execute(statement))
+def standing(conn: Connection, refs: Collection[ResourceRef], at: datetime) -> tuple[Saving, ...]:
+    """The savings that began by ``at`` and still stand for these resources."""
+    open_ones = (table.c.ref.in_(list(refs)), table.c.ended_by.is_(None), table.c.since <= at)
+    return tuple(_ROWS.load(row) for row in conn.execute(select(table).where(*open_ones).order_by(table.c.action_id)))
 
 
-def void(conn: Connection, action_id: str, reason: str) -> Saving | None:
-    """Makes a saving worth nothing (a disputed action): it ends where it began."""
-    statement = (
-        update(table)
-        .where(table.c.action_id == action_id)
-        .values(until=table.c.since, ended_by=reason)
-        .returning(table)
-    )
-    row = conn.execute(statement).first()
+def overdue(conn: Connection, now: datetime) -> tuple[Saving, ...]:
+    """The savings that still stand although their box would have stopped by now."""
+    query = select(table).where(table.c.ended_by.is_(None), table.c.until <= now).order_by(table.c.action_id)
+    return tuple(_ROWS.load(row) for row in conn.execute(query))
+
+
+def get(conn: Connection, action_id: str) -> Saving | None:
+    """What an action saved."""
+    row = conn.execute(select(table).where(table.c.action_id == action_id)).first()
     return None if row is None else _ROWS.load(row)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
+from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
 from costguard.rules.burn import billed_per_hour
 from costguard.store.rows import Rows
 from costguard.store.sql import chunks
@@ -41,6 +41,7 @@ class Move:
 
 
 _ROWS = Rows(StateInterval)
+_COMPUTE = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
 
 
 def record(conn: Connection, moves: Sequence[Move], gap: timedelta | None) -> None:
@@ -73,6 +74,21 @@ def record(conn: Connection, moves: Sequence[Move], gap: timedelta | None) -> No
         conn.execute(ended.values(ended=bindparam("at")), closing)
     if opening:
         conn.execute(insert(table), [_ROWS.row(one) for one in opening])
+
+
+def assume(conn: Connection, found: Sequence[Resource]) -> None:
+    """For resources that were just seen first: the time since the provider says that they are as they are.
+
+    A box since its start or stop, anything else since it was created; assumed, for nobody looked.
+    """
+    rows = []
+    for resource in found:
+        told = {State.RUNNING: resource.started_at, State.STOPPED: resource.stopped_at}.get(resource.state)
+        since = told if resource.ref.kind in _COMPUTE else resource.created_at
+        if since is not None and since < resource.observed_at:
+            rows.append(_ROWS.row(_interval(resource, since, resource.observed_at)))
+    if rows:
+        conn.execute(insert(table), rows)
 
 
 def close(conn: Connection, refs: Collection[ResourceRef], at: datetime) -> None:

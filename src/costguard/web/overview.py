@@ -203,7 +203,7 @@ class Overview(Speech):
         booked = savings.savings(self._conn, start, self.now)
         rates = self.settings.rates
         total = rates.total((s.amount(start, self.now) for s in booked), self.now).money
-        standing = [s for s in booked if s.until is None]
+        standing = [s for s in booked if s.stands]
         rate = rates.total((s.per_hour for s in standing), self.now).money
         recorded = [
             row.action.waste_per_hour
