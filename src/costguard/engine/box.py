@@ -84,7 +84,7 @@ class Box:
     # --- samples
 
     def add(self, track: Track) -> None:
-        known = self.tracks.setdefault(track.series, Track(track.series, track.period))
+        known = self.tracks.setdefault(track.series, Track(track.series))
         known.extend(track)
         self.seen_use = True
         self._busy.clear()

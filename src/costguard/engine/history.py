@@ -5,7 +5,7 @@ Samples come in chunks of time, so that a month of a large fleet needs the memor
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -19,6 +19,7 @@ from costguard.domain.usage import Series, Statistic, UsageWindow
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
+_FOREVER = 1 << 62
 
 
 def micros(at: datetime) -> int:
@@ -35,24 +36,40 @@ def moment(at: int) -> datetime:
 class Track:
     """Samples of one series in time order: ``at`` the ends of their periods (µs), ``values`` beside them.
 
-    ``period`` is that of the newest sample (µs). The only mutable thing here: it grows and is cut as time goes on.
+    ``periods`` are the change points (from which ``at`` on, µs) of the samples' period. The only mutable thing here: it
+    grows and is cut as time goes on.
     """
 
     series: Series
-    period: int
+    periods: list[tuple[int, int]] = field(default_factory=list)
     at: "array[int]" = field(default_factory=lambda: array("q"))
     values: "array[float]" = field(default_factory=lambda: array("d"))
+
+    @classmethod
+    def of(cls, series: Series, rows: Sequence[tuple[int, float, int]]) -> "Track":
+        """From (at, value, period) rows in time order, all in µs."""
+        if not rows:
+            return cls(series)
+        at, values, periods = zip(*rows, strict=True)
+        changes = [(at[0], periods[0])]
+        if min(periods) != max(periods):
+            changes += [(at[i + 1], b) for i, (a, b) in enumerate(pairwise(periods)) if a != b]
+        return cls(series, changes, array("q", at), array("d", values))
 
     def extend(self, later: "Track") -> None:
         """Adds samples that all come after those that are there."""
         self.at.extend(later.at)
         self.values.extend(later.values)
-        self.period = later.period
+        self.periods += [p for p in later.periods if not self.periods or p[1] != self.periods[-1][1]]
 
     def trim(self, before: int) -> None:
         """Forgets the samples before ``before`` (µs)."""
         if (keep := bisect_left(self.at, before)) > 0:
             del self.at[:keep], self.values[:keep]
+
+    def period(self, at: int) -> int:
+        """The period of the sample at ``at`` (µs)."""
+        return self.periods[max(0, bisect_right(self.periods, (at, _FOREVER)) - 1)][1]
 
     def at_work(self, level: float, since: int, until: int) -> list[int]:
         """When (µs), in (since, until], a value reached ``level``: of a mean over n cards the n-th part, as below it
@@ -72,9 +89,12 @@ class Track:
         """Where samples are missing: the last before and the first after, for holes that end after ``since`` (µs)."""
         first = max(0, bisect_right(self.at, since) - 1)
         count = len(self.at) - first
-        if count < 2 or self.at[-1] - self.at[first] <= (count - 1) * self.period:
+        if count < 2:
             return []
-        most = self.period + self.period // 2
+        period = max(self.period(self.at[first]), self.period(self.at[-1]))
+        if self.at[-1] - self.at[first] <= (count - 1) * period and period == self.period(self.at[first]):
+            return []
+        most = period + period // 2
         return [(a, b) for a, b in pairwise(self.at[first:]) if b - a > most]
 
     def window(self, length: timedelta, end: int, begun: int) -> UsageWindow | None:
@@ -87,10 +107,10 @@ class Track:
         if low >= high:
             return None
         values = self.values[low:high]
-        count = high - low
+        count, period = high - low, self.period(self.at[high - 1])
         return UsageWindow(
-            self.series, moment(start), moment(end), timedelta(microseconds=self.period), count,
-            max(1, (end - start) // self.period), max(values), sum(values) / count,
+            self.series, moment(start), moment(end), timedelta(microseconds=period), count,
+            max(1, (end - start) // period), max(values), sum(values) / count,
             sorted(values)[(95 * count + 99) // 100 - 1], values[-1], moment(self.at[low]), moment(self.at[high - 1]),
         )  # fmt: skip
 

@@ -430,6 +430,12 @@ class _Replay:
             self.told[row.id].code = verdict.code.value if verdict is not None else row.code.value
         if verdict is None or later:
             return
+        day = _DAY // timedelta(microseconds=1)
+        recent = [micros(at) for at, _ in box.events if micros(at) >= now - day]
+        if recent:
+            self._wake(box, recent[0] + day + 1)  # restarts that are a day old hold nothing any more
+        if row.due_at is not None and ladder.warned_before(row.rung):
+            self._wake(box, micros(row.due_at + self.settings.warning_life) + 1)  # then people are warned again
         if verdict.until is not None and micros(verdict.until) > now:
             self._wake(box, micros(verdict.until))
         elif verdict.code is GuardCode.BUSY:
@@ -437,9 +443,6 @@ class _Replay:
             self._wake(box, quiet if quiet is not None else self.loaded)
         elif verdict.code is GuardCode.LIMIT:
             self._wake(box, now + self.step)
-        elif verdict.code is GuardCode.COOLDOWN:
-            day = micros(moment(now) - _DAY)
-            self._wake(box, min(micros(at) for at, _ in box.events if micros(at) >= day) - day + now + 1)
         elif verdict.code not in _FOR_GOOD and ladder.next_acting(row.rung) is not None:
             self._wake(box, now + _HOUR // timedelta(microseconds=1))
 
