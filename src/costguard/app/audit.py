@@ -1,6 +1,7 @@
 """``audit``: gathers what the report reads, from a fresh look or from the database alone."""
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,17 +10,17 @@ from pathlib import Path
 
 from costguard import assets
 from costguard.app.app import App
+from costguard.app.spend import LEARNED_FROM, read_money
 from costguard.config.load import Config, load
-from costguard.daemon.snapshot import intervals
-from costguard.domain.budget import Interval
-from costguard.domain.resource import Resource, ResourceRef
-from costguard.engine.audit import AuditFacts, assumed_intervals, audit, default_month, month_bounds
+from costguard.domain.action import Action
+from costguard.domain.resource import ResourceRef
+from costguard.domain.time import local_midnight
+from costguard.engine.audit import AuditFacts, audit, default_month, month_before, month_bounds
+from costguard.engine.budgets import budgets
 from costguard.engine.evaluate import evaluate
-from costguard.engine.ownership import with_owner
 from costguard.errors import UsageError
 from costguard.plugins import registry
-from costguard.rules.currency import Rates
-from costguard.store import actions, inventory, levers, savings, sources
+from costguard.store import actions, charges, savings, sources
 
 _YAML = """\
 version: 1
@@ -64,59 +65,96 @@ def run_audit(
         raise UsageError(str(error)) from None
     if start > now:
         raise UsageError(f"{chosen} has not begun")
-    fine = True if offline else app.poll(progress)
+    before, _ = month_bounds(month_before(chosen), zone)
+    fine, metered = True, list[str]()
+    if not offline:
+        fine, metered = app.poll(progress), metered_calls(app, providers)
+        fine &= _bills(app, before, providers, progress, whole=end <= now)
     now = app.clock.now()
-    previous_start, _ = month_bounds((start - timedelta(days=1)).astimezone(zone).strftime("%Y-%m"), zone)
+    open_month = now < end
+    back = min(before, now - LEARNED_FROM) if open_month else before
     with app.database.read() as conn:
-        claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
-        known = [
-            _placed(with_owner(r, app.settings.owners, claims.get(r.ref)), app.config)
-            for r in inventory.resources(conn, include_gone=True)
-            if not providers or r.ref.provider in providers
-        ]
-        refs = {r.ref for r in known}
-        observed = [i for i in intervals(conn, start, min(now, end), known) if i.ref in refs]
-        earlier = [i for i in intervals(conn, previous_start, start, known) if i.ref in refs]
-        first = inventory.first_seen(conn, [r.ref for r in known])
-        snapshot = app.builder.build(conn, now)
-        facts = AuditFacts(
+        money = read_money(
+            app, conn, start, end, now, back=local_midnight(back.astimezone(zone).date(), zone), providers=providers
+        )
+        done = [a for a in actions.list_actions(conn) if _touches(a, start, end)]
+        booked = savings.savings(conn, start, min(now, end))
+        statuses = sources.sources(conn)
+    refs = {r.ref for r in money.resources}
+    found = [f for f in evaluate(app.policies.values(), money.snapshot).findings if _of(f.subject.ref, refs)]
+    # A month that is over is judged as at its last moment.
+    at = money.snapshot if open_month else replace(money.snapshot, now=end - timedelta(microseconds=1))
+    return audit(
+        AuditFacts(
             month=chosen,
             start=start,
             end=end,
             now=now,
             zone=zone,
-            rates=Rates(app.config.settings.currency, app.config.settings.rates()),
-            resources=known,
-            intervals=[*observed, *_before(known, first, start)],
-            previous=earlier,
-            actions=[a for a in actions.list_actions(conn, since=start) if a.created_at < end],
-            savings=savings.savings(conn, start, min(now, end)),
-            sources=sources.sources(conn),
+            rates=money.rates,
+            resources=money.resources,
+            intervals=[i for i in money.intervals if (i.ended or now) > start],
+            previous=[i for i in money.intervals if i.started < start],
+            bill=money.bill,
+            findings=found,
+            actions=[a for a in done if _of(a.subject.ref, refs)],
+            savings=[s for s in booked if s.ref in refs],
+            budgets=budgets(app.policies.values(), at),
+            forecast=money.forecast() if open_month else None,
+            sources=[s for s in statuses if not providers or _provider(app, s.account) in providers],
+            metered=metered,
+            language=app.config.settings.language,
         )
-    found = [f for f in evaluate(app.policies.values(), snapshot).findings if _of(f.subject.ref, refs)]
-    return audit(replace(facts, findings=found)), fine
+    ), fine
+
+
+def metered_calls(app: App, providers: Sequence[str] = ()) -> list[str]:
+    """The API calls of an audit that the provider bills for, one sentence each, from the manifests' limits."""
+    found = []
+    for account in app.accounts.values():
+        if providers and account.provider not in providers:
+            continue
+        for name, price in sorted(account.bound.manifest.limits.items()):
+            if match := re.fullmatch(r"(\w+?)_([a-z]{3})_per_(\w+)", name):
+                call, currency, unit = match.groups()
+                found.append(
+                    f"{account.name}: {call.replace('_', ' ')}: {price} {currency.upper()} per {unit.replace('_', ' ')}"
+                )
+    return found
+
+
+def _bills(
+    app: App, since: datetime, providers: Sequence[str], progress: Callable[[str], None], *, whole: bool
+) -> bool:
+    """Reads the bills that are not as fresh as the daemon keeps them; False when one could not be read.
+
+    ``whole``: a month that is over also needs what was charged since ``since``.
+    """
+    fine, now = True, app.clock.now()
+    with app.database.read() as conn:
+        known = {s.account: s for s in sources.sources(conn) if s.source == "charges"}
+        oldest = {name: charges.first_day(conn, name) for name in app.accounts}
+    for account in app.accounts.values():
+        if providers and account.provider not in providers:
+            continue
+        status, reaches = known.get(account.name), oldest[account.name]
+        far_enough = not whole or (reaches is not None and reaches <= since + timedelta(days=1))
+        if status is None or not status.fresh(now) or not far_enough:
+            fine &= app.biller.charges(account, since)
+            progress(f"{account.name} bills")
+    return fine
+
+
+def _touches(action: Action, start: datetime, end: datetime) -> bool:
+    return action.created_at < end and (action.ended_at is None or start <= action.ended_at)
+
+
+def _provider(app: App, account: str) -> str | None:
+    return app.accounts[account].provider if account in app.accounts else None
 
 
 def _of(ref: ResourceRef | None, refs: set[ResourceRef]) -> bool:
     return ref is None or ref in refs
-
-
-def _placed(resource: Resource, config: Config) -> Resource:
-    """With the account's owner and team where nothing else is known: money has to be somebody's."""
-    spec = config.accounts[resource.ref.account].spec if resource.ref.account in config.accounts else None
-    if spec is None:
-        return resource
-    return replace(resource, owner=resource.owner or spec.owner, team=resource.team or spec.team)
-
-
-def _before(known: Sequence[Resource], first: Mapping[ResourceRef, datetime], start: datetime) -> list[Interval]:
-    """The time before costguard first saw a box, assumed from the box's own start."""
-    found = []
-    for interval in assumed_intervals(known, start):
-        seen = first.get(interval.ref)
-        if seen is not None and interval.started < seen:
-            found.append(replace(interval, ended=seen, assumed=True))
-    return found
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:

@@ -1,23 +1,27 @@
-"""Money: audit."""
+"""Money: audit and spend."""
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from costguard.cli.console import Column, Screen, money
-from costguard.cli.context import ConfigFile, config_path, load_config, open_app, screen
+from costguard.cli.context import AsJson, ConfigFile, config_path, load_config, open_app, screen
 from costguard.domain.money import Money
 
-_FORMATS = ("table", "json", "csv", "markdown")
+if TYPE_CHECKING:
+    from costguard.app.app import App
+
+_FORMATS = ("table", "json", "csv", "markdown", "html")
+_BY = "account|owner|team|service|day|resource"
 
 
 def register(app: typer.Typer) -> None:
     app.command()(audit)
+    app.command()(spend)
 
 
 def audit(
@@ -79,18 +83,131 @@ def _write(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _money(value: Mapping[str, str] | None) -> Money | None:
-    return None if value is None else Money.of(value["amount"], value["currency"])
+def spend(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    by: Annotated[str, typer.Option("--by", "-b", metavar=_BY, help="What to sum by.")] = "account",
+    month: Annotated[
+        str | None, typer.Option("--month", "-m", metavar="YYYY-MM", help="Default: this month to date.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DATE|30d", help="From this local day to now instead.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What was spent: the estimate beside the bill, the forecast and the budgets. Asks no provider.
+
+    Example: `costguard spend --by team`
+    """
+    from costguard.app.spend import run_spend
+
+    app = open_app(load_config(ctx, config))
+    try:
+        document = run_spend(app, by=by, month=month, since=_since(app, since))
+    finally:
+        app.close()
+    on = screen(as_json)
+    if as_json:
+        return on.document(document)
+    _spend_table(on, document)
+
+
+def _since(app: "App", text: str | None) -> datetime | None:
+    """A local day, or so long ago. Raises UsageError."""
+    from costguard.domain.time import local_midnight, parse_duration
+    from costguard.errors import UsageError
+
+    if text is None:
+        return None
+    try:
+        return local_midnight(date.fromisoformat(text), app.config.settings.timezone)
+    except ValueError:
+        pass
+    try:
+        return app.clock.now() - parse_duration(text)
+    except ValueError:
+        raise UsageError(f"--since is a day like 2026-11-01 or a span like 30d, not {text!r}") from None
+
+
+def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
+    total, forecast = document["total"], document["forecast"]
+    on.table(
+        "",
+        [
+            Column(document["by"].upper(), flexible=True, style="bold"),
+            Column("COUNTED", right=True),
+            Column("ESTIMATE", right=True),
+            Column("BILL", right=True),
+            Column("DIFFERENCE", right=True),
+            Column("KNOWN BY"),
+        ],
+        [_spend_row(line, line["name"]) for line in document["lines"]] + [_spend_row(total, "total")],
+        "Nothing was spent that costguard knows of.",
+    )
+    on.say(
+        "COUNTED: the bill once a day is over for 72 h, until then the larger. DIFFERENCE: bill - estimate, same days."
+    )
+    for bill in document["bills"]:
+        on.say(f"bill of {bill['account']}: to {bill['through']}, {bill['stage']}")
+    if total["discount"] and total["discount"]["amount"] != "0":
+        on.say(f"discounts explain {shown(total['discount'])} of the difference")
+    if total["assumed"]["amount"] != "0":
+        on.say(f"not observed and assumed: {shown(total['assumed'])} of the estimate")
+    for code, rate in document["rates"].items():
+        since = f" since {rate['from']}" if rate["from"] else ""
+        on.say(f"1 {code} = {rate['rate']} {document['currency']}{since}")
+    if forecast is not None:
+        on.say(_forecast_line(forecast))
+    for line in document["budgets"]:
+        on.say(_budget_line(line), "red" if line["state"] == "over" else "")
+    for line in document["warnings"]:
+        on.warn(f"warning: {line}")
+
+
+def _spend_row(line: Mapping[str, Any], name: str) -> list[str]:
+    percent = line["difference_percent"]
+    share = "" if percent is None else f" ({percent:+.1f}%)"
+    return [
+        name, shown(line["amount"]), shown(line["estimated"]), shown(line["billed"]),
+        f"{shown(line['difference'])}{share}", line["known"],
+    ]  # fmt: skip
+
+
+def _budget_line(line: Mapping[str, Any]) -> str:
+    return (
+        f"budget {line['policy']} {line['key']}: {shown(line['spent'])} of {shown(line['amount'])} "
+        f"({line['used']}%), {line['state'].replace('_', ' ')}"
+    )
+
+
+def _forecast_line(forecast: Mapping[str, Any]) -> str:
+    bounds = f", {shown(forecast['low'])} to {shown(forecast['high'])} (4 of 5)" if forecast["low"] else ""
+    skill = forecast.get("skill")
+    told = "" if skill is None else f"; skill {skill:+.2f} against the run rate"
+    return f"month's end   {shown(forecast['amount'])}{bounds}  ({forecast['method']}{told})"
+
+
+def shown(value: Mapping[str, str] | None) -> str:
+    """``¥34.74``; a dash when unknown."""
+    return money(None if value is None else Money.of(value["amount"], value["currency"]))
 
 
 def _table(on: Screen, document: Mapping[str, Any]) -> None:
     spend, forecast = document["spend"], document["forecast"]
     on.say(f"{document['month']} ({document['stage']}, {document['timezone']})", "bold")
-    on.say(f"spent so far  {money(_money(spend['estimated']))}  (estimate: price x hours)")
+    on.say(f"spent so far  {shown(spend['amount'])}  (month before: {shown(spend['previous'])})")
+    on.say(f"estimate      {shown(spend['estimated'])}  (price x hours)")
     if spend["billed"]:
-        on.say(f"billed        {money(_money(spend['billed']))}")
-    on.say(f"month's end   {money(_money(forecast['amount']))}  ({forecast['method']})")
-    on.say(f"saved         {money(_money(document['savings']['booked']))}  (confirmed)")
+        reach = ", ".join(f"{b['account']} to {b['through']} {b['stage']}" for b in spend["bills"])
+        on.say(f"billed        {shown(spend['billed'])}  ({reach})")
+    for means, value in document["payments"].items():
+        on.say(f"  {means.replace('_', ' '):<12}{shown(value)}", "dim")
+    on.say(_forecast_line(forecast))
+    saved = document["savings"]
+    lost = f", {shown(saved['lost'])} lost to disputed stops" if saved["lost"]["amount"] != "0" else ""
+    on.say(f"saved         {shown(saved['booked'])}  (confirmed{lost})")
+    for line in document["budgets"]:
+        on.say(_budget_line(line), "red" if line["state"] == "over" else "")
     for title, key in (("by owner", "by_owner"), ("by account", "by_account"), ("by service", "by_service")):
         _groups(on, title, spend[key])
     rows = [r for r in document["resources"] if r["estimated"] is None or r["estimated"]["amount"] != "0"]
@@ -110,8 +227,8 @@ def _table(on: Screen, document: Mapping[str, Any]) -> None:
                 r["sku"] or r["subject"]["kind"],
                 r["state"],
                 r["owner"] or "-",
-                money(_money(r["price_per_hour"])),
-                money(_money(r["estimated"])),
+                shown(r["price_per_hour"]),
+                shown(r["estimated"]),
             ]
             for r in rows[:15]
         ],
@@ -126,15 +243,29 @@ def _table(on: Screen, document: Mapping[str, Any]) -> None:
             Column("WASTE/H", right=True),
         ],
         [
-            [f["subject"].get("name") or f["subject"]["id"], f["policy"], f["rule"], money(_money(f["waste_per_hour"]))]
+            [f["subject"].get("name") or f["subject"]["id"], f["policy"], f["rule"], shown(f["waste_per_hour"])]
             for f in document["findings"]
         ],
         "\nNo findings.",
     )
+    on.table(
+        "\nwhat changed against the month before (whole days of both)",
+        [
+            Column("", flexible=True, style="bold"), Column("WHY"), Column("CHANGE", right=True),
+            Column("NOW", right=True), Column("BEFORE", right=True),
+        ],
+        [
+            [d["name"], d["why"], shown(d["change"]), shown(d["amount"]), shown(d["previous"])]
+            for d in document["drivers"]
+        ],
+        "",
+    )  # fmt: skip
     for line in document["would_have"]:
-        on.say(f"would have: {line['policy']} {line['actions']} stops, {money(_money(line['saved']))} not spent")
+        on.say(f"would have: {line['policy']} {line['actions']} stops, {shown(line['saved'])} not spent")
     for line in document["decisions_needed"]:
         on.say(f"to decide: {line}", "yellow")
+    for line in document["metered_calls"]:
+        on.say(f"billable calls: {line}", "dim")
     for line in document["warnings"]:
         on.warn(f"warning: {line}")
 
@@ -143,7 +274,7 @@ def _groups(on: Screen, title: str, lines: Sequence[Mapping[str, Any]]) -> None:
     on.table(
         f"\n{title}",
         [Column("", flexible=True), Column("", right=True)],
-        [[line["key"], money(_money(line["amount"]))] for line in lines[:10]],
+        [[line["key"], shown(line["amount"])] for line in lines[:10]],
         f"\n{title}: nothing",
     )
 
@@ -151,64 +282,14 @@ def _groups(on: Screen, title: str, lines: Sequence[Mapping[str, Any]]) -> None:
 def _text(document: Mapping[str, Any], form: str) -> str:
     import json
 
-    if form == "json":
-        return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-    if form == "csv":
-        return _csv(document)
-    return _markdown(document)
+    from costguard.app import reports
 
-
-def _csv(document: Mapping[str, Any]) -> str:
-    """One line per resource, exact amounts."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["account", "provider", "region", "kind", "id", "name", "state", "sku", "charge_type", "owner", "team",
-         "price_per_hour", "estimated", "currency"]
-    )  # fmt: skip
-    for r in document["resources"]:
-        subject, price, cost = r["subject"], r["price_per_hour"] or {}, r["estimated"] or {}
-        writer.writerow(
-            [_cell(v) for v in (
-                subject["account"], subject["provider"], subject["region"], subject["kind"], subject["id"],
-                subject.get("name", ""), r["state"], r["sku"], r["charge_type"], r["owner"], r["team"],
-                price.get("amount", ""), cost.get("amount", ""), cost.get("currency", price.get("currency", "")),
-            )]
-        )  # fmt: skip
-    return out.getvalue()
-
-
-def _cell(value: object) -> str:
-    """A spreadsheet must not run a name as a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "@") else text
-
-
-def _markdown(document: Mapping[str, Any]) -> str:
-    spend = document["spend"]
-    lines = [
-        f"# {document['month']} ({document['stage']})",
-        "",
-        f"- spent so far: **{money(_money(spend['estimated']))}** (estimate: price x hours)",
-        f"- month's end: {money(_money(document['forecast']['amount']))} ({document['forecast']['method']})",
-        f"- saved, confirmed: {money(_money(document['savings']['booked']))}",
-        "",
-        "| owner | amount |",
-        "|---|---:|",
-        *(f"| {_md(line['key'])} | {money(_money(line['amount']))} |" for line in spend["by_owner"]),
-        "",
-        "| resource | state | owner | price/h | this month |",
-        "|---|---|---|---:|---:|",
-        *(
-            f"| {_md(r['subject'].get('name') or r['subject']['id'])} | {r['state']} | {_md(r['owner'] or '-')} "
-            f"| {money(_money(r['price_per_hour']))} | {money(_money(r['estimated']))} |"
-            for r in document["resources"]
-        ),
-        "",
-        *(f"- {_md(line)}" for line in (*document["decisions_needed"], *document["warnings"])),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _md(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    match form:
+        case "json":
+            return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        case "csv":
+            return reports.as_csv(document)
+        case "html":
+            return reports.html(document)
+        case _:
+            return reports.markdown(document)

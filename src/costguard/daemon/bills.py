@@ -26,8 +26,8 @@ class Biller:
     clock: Clock
     interval: timedelta
 
-    def charges(self, account: Account) -> bool:
-        """The open billing period whole, and the one before until it is final."""
+    def charges(self, account: Account, since: datetime | None = None) -> bool:
+        """The open billing period whole, and the one before until it is final; or everything back to ``since``."""
         connection = account.connection()
         if not isinstance(connection, Billing):
             return True
@@ -36,7 +36,7 @@ class Biller:
         def look() -> int:
             count = 0
             batch: list[Charge] = []
-            for charge in connection.charges(self._since(account, now), now):
+            for charge in connection.charges(min(self._since(account, now), since or now), now):
                 batch.append(charge)
                 if len(batch) == _BATCH:
                     count += self._put(batch)

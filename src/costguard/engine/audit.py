@@ -4,32 +4,39 @@ Pure: recorded facts in, one ``costguard.audit/1`` document out. Nothing is adde
 without a rate, and every number says whether it is an estimate (price × hours) or a bill.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from costguard.domain.action import Action, ActionState
-from costguard.domain.budget import Interval, Spend
+from costguard.domain.budget import Interval
+from costguard.domain.charge import Stage
 from costguard.domain.codec import encode, instant, subject_json
-from costguard.domain.decision import Response
+from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import Finding, Subject
 from costguard.domain.money import Money
 from costguard.domain.resource import Resource, ResourceRef, State
 from costguard.domain.saving import Saving
 from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.domain.time import local_midnight
+from costguard.engine.billing import Bill
+from costguard.engine.forecast import Forecast
 from costguard.engine.meter import spend, unpriced
+from costguard.engine.remarks import Language, remark
+from costguard.engine.savings import savings_json
+from costguard.engine.spend import Line, SpendBook, drivers, rates_json, reach_json
 from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
 
-UNALLOCATED = "unallocated"
+_FINAL_AFTER = timedelta(days=3, hours=12)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFacts:
     """Everything an audit reads. ``start``/``end`` bound the month in ``zone`` (end exclusive, UTC);
-    ``now`` is the moment of the report. ``intervals`` are what was observed or assumed."""
+    ``now`` is the moment of the report. ``intervals`` are what was observed or assumed, ``previous`` those that reach
+    into the month before; ``bill`` holds both months. ``metered`` names the API calls that cost money."""
 
     month: str
     start: datetime
@@ -40,12 +47,20 @@ class AuditFacts:
     resources: Sequence[Resource]
     intervals: Sequence[Interval]
     previous: Sequence[Interval] = ()
+    bill: Bill = field(default_factory=Bill)
     findings: Sequence[Finding] = ()
     actions: Sequence[Action] = ()
     savings: Sequence[Saving] = ()
+    budgets: Sequence[Mapping[str, object]] = ()
+    forecast: Forecast | None = None
     sources: Sequence[SourceStatus] = ()
-    warnings: Sequence[str] = ()
-    billed: Mapping[str, Money] = field(default_factory=dict)
+    metered: Sequence[str] = ()
+    language: Language = "en"
+
+    @property
+    def until(self) -> datetime:
+        """Up to where the month is known."""
+        return min(self.now, self.end)
 
 
 def month_bounds(month: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
@@ -58,6 +73,11 @@ def month_bounds(month: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
     return local_midnight(first, zone), local_midnight(following, zone)
 
 
+def month_before(month: str) -> str:
+    """The month before ``YYYY-MM``."""
+    return (date.fromisoformat(f"{month}-01") - timedelta(days=1)).strftime("%Y-%m")
+
+
 def default_month(now: datetime, zone: ZoneInfo) -> str:
     """This month; until the 3rd the previous one, whose bill has just become final."""
     day = now.astimezone(zone).date()
@@ -66,89 +86,65 @@ def default_month(now: datetime, zone: ZoneInfo) -> str:
     return day.strftime("%Y-%m")
 
 
-def assumed_intervals(resources: Iterable[Resource], since: datetime) -> list[Interval]:
-    """For a first look without history: each box is taken to have been as it is now since it last
-    started (or was created), at the earliest since ``since``. Marked as assumed."""
-    intervals = []
-    for resource in resources:
-        began = resource.started_at or resource.created_at or resource.observed_at
-        if resource.state is State.STOPPED:
-            began = resource.stopped_at or resource.observed_at
-        intervals.append(
-            Interval(
-                ref=resource.ref,
-                state=resource.state,
-                charge_type=resource.charge_type,
-                started=max(began, since),
-                ended=None,
-                per_hour=billed_per_hour(resource),
-                assumed=began < resource.observed_at,
-                owner=resource.owner,
-                team=resource.team,
-            )
-        )
-    return intervals
-
-
 def audit(facts: AuditFacts) -> dict[str, object]:
     """The ``costguard.audit/1`` document."""
-    until = min(facts.now, facts.end)
-    rows = list(spend(facts.intervals, facts.start, until, facts.zone))
-    estimated = facts.rates.total((r.money for r in rows), until)
-    warnings = [*facts.warnings, *_warnings(facts, until)]
-    warnings += [f"no exchange rate for {m.currency}: {m} is not in the totals" for m in estimated.apart]
-    previous_end = facts.start
-    previous_start, _ = month_bounds(_previous_month(facts), facts.zone)
-    earlier = facts.rates.total(
-        (r.money for r in spend(facts.previous, previous_start, previous_end, facts.zone)), facts.start
-    )
+    start, until = facts.start, facts.until
+    before = month_bounds(month_before(facts.month), facts.zone)
+    estimates = [
+        *spend(facts.previous, *before, facts.zone, facts.bill.services),
+        *spend(facts.intervals, start, until, facts.zone, facts.bill.services),
+    ]
+    book = SpendBook(estimates, facts.bill, facts.rates, facts.zone, facts.now)
+    total, previous = book.total(start, until), book.total(*before)
+    whole = _whole_days(facts)
+    same_days = (before[0], min(before[0] + (whole - start), before[1]))
+    names = {r.ref: r.name for r in facts.resources}
+    known_before = bool(facts.previous) or previous.billed is not None
     return {
         "schema": "costguard.audit/1",
         "month": facts.month,
         "generated_at": instant(facts.now),
         "timezone": facts.zone.key,
-        "stage": "final" if facts.now >= facts.end + timedelta(days=3, hours=12) and facts.billed else "draft",
+        "language": facts.language,
+        "stage": _stage(facts),
         "currency": facts.rates.currency,
-        "rates": {
-            code: {"rate": str(rate), "from": since.astimezone(facts.zone).date().isoformat()}
-            for code, (rate, since) in sorted(estimated.rates.items())
-        },
+        "rates": rates_json(book.rates, facts.zone),
         "spend": {
-            "billed": encode(facts.rates.total(facts.billed.values(), until).money) if facts.billed else None,
-            "estimated": encode(estimated.money),
-            "previous": encode(earlier.money) if facts.previous else None,
-            "by_account": _by(rows, facts.rates, until, lambda r: r.account),
-            "by_service": _by(rows, facts.rates, until, lambda r: r.service),
-            "by_owner": _by(rows, facts.rates, until, lambda r: r.owner or UNALLOCATED),
-            "by_team": _by(rows, facts.rates, until, lambda r: r.team or UNALLOCATED),
-            "by_day": _by(
-                rows, facts.rates, until, lambda r: r.start.astimezone(facts.zone).date().isoformat(), by_key=True
-            ),
+            "amount": encode(total.amount),
+            "billed": encode(total.billed),
+            "estimated": encode(total.estimated),
+            "assumed": encode(total.assumed),
+            "difference": encode(total.difference),
+            "previous": encode(previous.amount) if known_before else None,
+            "bills": reach_json(facts.bill, facts.zone),
+        }
+        | {
+            f"by_{name}": _lines(book.by(name, start, until)) for name in ("account", "service", "owner", "team", "day")
         },
-        "payments": {},
-        "drivers": _drivers(rows, facts.rates, until),
-        "budgets": [],
-        "forecast": _forecast(facts, estimated.money, until),
-        "resources": _resources(facts, rows, until),
-        "findings": [
-            {
-                "policy": f.policy,
-                "rule": f.rule,
-                "subject": subject_json(f.subject),
-                "since": instant(f.since),
-                "evidence": encode(f.evidence),
-                "waste_per_hour": encode(f.waste_per_hour),
-            }
-            for f in facts.findings
-        ],
-        "would_have": _would_have(facts, until),
-        "savings": {
-            "booked": encode(facts.rates.total((s.amount(facts.start, until) for s in facts.savings), until).money)
-        },
+        "payments": _payments(facts),
+        "drivers": _named(drivers(book, (start, whole), same_days), names) if known_before else [],
+        "budgets": list(facts.budgets),
+        "forecast": _forecast(facts, total),
+        "resources": _resources(facts, book),
+        "findings": [finding_json(f) for f in facts.findings],
+        "would_have": _would_have(facts),
+        "savings": savings_json(facts.savings, facts.rates, start, until, names),
         "false_stops": sum(1 for a in facts.actions if a.disputed_by and a.state is ActionState.DONE),
         "decisions_needed": _decisions_needed(facts),
+        "metered_calls": list(facts.metered),
         "sources": [source_json(s, facts.now) for s in facts.sources],
-        "warnings": warnings,
+        "warnings": _warnings(facts, book, total),
+    }
+
+
+def finding_json(finding: Finding) -> dict[str, object]:
+    return {
+        "policy": finding.policy,
+        "rule": finding.rule,
+        "subject": subject_json(finding.subject),
+        "since": instant(finding.since),
+        "evidence": encode(finding.evidence),
+        "waste_per_hour": encode(finding.waste_per_hour),
     }
 
 
@@ -169,49 +165,78 @@ def source_json(status: SourceStatus, now: datetime) -> dict[str, object]:
     }
 
 
-def _previous_month(facts: AuditFacts) -> str:
-    first = date.fromisoformat(f"{facts.month}-01")
-    return (first - timedelta(days=1)).strftime("%Y-%m")
+def _whole_days(facts: AuditFacts) -> datetime:
+    """Up to the last midnight, so that a day that is not over is not compared with a whole one."""
+    midnight = local_midnight(facts.until.astimezone(facts.zone).date(), facts.zone)
+    return midnight if facts.start < midnight else facts.until
 
 
-def _by(
-    rows: Sequence[Spend], rates: Rates, at: datetime, key: Callable[[Spend], str], *, by_key: bool = False
-) -> list[dict[str, object]]:
-    """{key, amount} lines in the reporting currency, the dearest first (or by key)."""
-    groups: dict[str, list[Money]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row.money)
-    sums = [(name, rates.total(amounts, at).money) for name, amounts in groups.items()]
-    sums.sort(key=lambda pair: pair[0] if by_key else (-pair[1].nanos, pair[0]))
-    return [{"key": name, "amount": encode(money)} for name, money in sums]
+def _stage(facts: AuditFacts) -> str:
+    """Final once the month is over, its bills have had time to settle, and every account's is final."""
+    reach = facts.bill.reach
+    over = facts.end + _FINAL_AFTER <= facts.now
+    accounts = {i.ref.account for i in facts.intervals if i.per_hour} | set(reach)
+    final = all(name in reach and reach[name].stage is Stage.FINAL for name in accounts)
+    return "final" if over and accounts and final else "draft"
 
 
-def _drivers(rows: Sequence[Spend], rates: Rates, at: datetime) -> list[dict[str, object]]:
-    """The ten resources that cost most this month."""
-    lines = _by([r for r in rows if r.ref], rates, at, lambda r: str(r.ref))
-    return lines[:10]
+def _lines(lines: Iterable[Line]) -> list[dict[str, object]]:
+    return [line.json() for line in lines]
 
 
-def _forecast(facts: AuditFacts, so_far: Money, until: datetime) -> dict[str, object]:
-    """Month end at what runs now: what was spent, plus today's burn for the hours that are left."""
-    burn = facts.rates.total((b for r in facts.resources if (b := billed_per_hour(r)) is not None), until).money
-    left = max(timedelta(0), facts.end - until)
-    amount = so_far + burn.per_hour_for(left)
+def _payments(facts: AuditFacts) -> dict[str, object]:
+    """How what was billed was paid, and what the month's invoices say (late and early usage is in the other)."""
+    paid = {
+        means: encode(facts.rates.total(amounts, facts.until).money) for means, amounts in facts.bill.payments.items()
+    }
+    if facts.bill.invoiced:
+        paid["invoiced"] = encode(facts.rates.total(facts.bill.invoiced, facts.until).money)
+    return paid
+
+
+def _named(lines: Iterable[dict[str, object]], names: Mapping[ResourceRef, str]) -> list[dict[str, object]]:
+    by_key = {str(ref): name for ref, name in names.items()}
+    return [{**line, "name": by_key.get(str(line["key"]), line["key"])} for line in lines]
+
+
+def _forecast(facts: AuditFacts, total: Line) -> dict[str, object]:
+    """The month's end: what is known of a month that is over, else what the forecast says, else what runs now."""
+    if facts.end <= facts.now:
+        return {"amount": encode(total.amount), "low": None, "high": None, "method": "the month is over"}
+    if facts.forecast is not None:
+        return forecast_json(facts.forecast)
+    burn = facts.rates.total((b for r in facts.resources if (b := billed_per_hour(r)) is not None), facts.until).money
+    amount = total.amount + burn.per_hour_for(facts.end - facts.until)
     return {"amount": encode(amount), "low": None, "high": None, "method": "spent so far + what runs now x hours left"}
 
 
-def _resources(facts: AuditFacts, rows: Sequence[Spend], at: datetime) -> list[dict[str, object]]:
+def forecast_json(found: Forecast) -> dict[str, object]:
+    """``skill`` is 1 − error ÷ error of the run rate; ``low`` and ``high`` hold four of five past errors."""
+    return {
+        "amount": encode(found.amount),
+        "low": encode(found.low),
+        "high": encode(found.high),
+        "method": found.method,
+        "spent": encode(found.spent),
+        "run_rate": encode(found.run_rate),
+        "skill": found.skill,
+    }
+
+
+def _resources(facts: AuditFacts, book: SpendBook) -> list[dict[str, object]]:
     """One line per resource that exists or cost something this month, the dearest first."""
-    costs: dict[ResourceRef, list[Money]] = {}
-    for row in rows:
-        if row.ref is not None:
-            costs.setdefault(row.ref, []).append(row.money)
+    costs = {line.key: line for line in book.by("resource", facts.start, facts.until)}
+    attached = attached_per_hour(facts.resources)
+    apart = {money.currency for money in book.apart}
     lines = []
     for resource in facts.resources:
-        amounts = costs.get(resource.ref, [])
-        if resource.state is State.GONE and not amounts:
+        cost = costs.get(str(resource.ref))
+        if resource.state is State.GONE and cost is None:
             continue
-        cost = facts.rates.total(amounts, at)
+        unknown = resource.price is None or resource.price.currency in apart
+        amount = Money.zero(book.currency) if cost is None else cost.amount
+        estimated = Money.zero(book.currency) if cost is None else cost.estimated
+        stopped = resource.state is State.STOPPED
         line = {
             "subject": subject_json(Subject.of(resource)),
             "state": resource.state.value,
@@ -221,22 +246,59 @@ def _resources(facts: AuditFacts, rows: Sequence[Spend], at: datetime) -> list[d
             "team": resource.team,
             "price_per_hour": encode(resource.price),
             "price_source": resource.price_source,
-            "estimated": None if cost.apart or resource.price is None else encode(cost.money),
+            "estimated": None if unknown and not estimated else encode(estimated),
+            "billed": None if cost is None else encode(cost.billed),
+            "amount": None if unknown and not amount else encode(amount),
+            "attached_per_hour": encode(attached.get(resource.ref)),
+            "still_costs_per_hour": encode(still_costs(resource, attached)) if stopped else None,
         }
-        lines.append((-cost.money.nanos, str(resource.ref), line))
+        lines.append((-amount.nanos, str(resource.ref), line))
     return [line for _, _, line in sorted(lines, key=lambda entry: entry[:2])]
 
 
-def _would_have(facts: AuditFacts, until: datetime) -> list[dict[str, object]]:
+def attached_per_hour(resources: Iterable[Resource]) -> dict[ResourceRef, Money | None]:
+    """What the disks and addresses of each box cost per hour (by ``depends_on``); None when one has no known price."""
+    known = list(resources)
+    boxes = {(r.ref.account, r.ref.id): r.ref for r in known}
+    found: dict[ResourceRef, Money | None] = {}
+    for resource in known:
+        box = None if resource.depends_on is None else boxes.get((resource.ref.account, resource.depends_on))
+        if box is None or resource.state is State.GONE:
+            continue
+        burn, so_far = billed_per_hour(resource), found.get(box)
+        if box not in found:
+            found[box] = burn
+        elif burn is None or so_far is None or burn.currency != so_far.currency:
+            found[box] = None
+        else:
+            found[box] = so_far + burn
+    return found
+
+
+def still_costs(resource: Resource, attached: Mapping[ResourceRef, Money | None]) -> Money | None:
+    """What a stopped box still costs per hour: its own bill where stopping ends none, its disks and addresses."""
+    own = billed_per_hour(resource)
+    effect = resource.stop_effect
+    if resource.ref not in attached:
+        keeps = effect is None or any(key in effect.still_billed for key in ("disks", "public_ip", "snapshots"))
+        return None if keeps else own
+    held = attached[resource.ref]
+    if held is None or own is None:
+        return None
+    return held if not own else own + held if own.currency == held.currency else None
+
+
+def _would_have(facts: AuditFacts) -> list[dict[str, object]]:
     """Per policy: dry-run ladders that came due, and what the month would have cost less."""
     groups: dict[str, list[Money]] = {}
     counts: dict[str, int] = {}
+    until = facts.until
     for action in facts.actions:
         if action.dry_run and action.response is Response.STOP and action.due_at and action.due_at <= until:
             counts[action.policy] = counts.get(action.policy, 0) + 1
             if action.waste_per_hour is not None:
                 ended = min(action.ended_at or until, until)
-                saved = action.waste_per_hour.per_hour_for(max(timedelta(0), ended - action.due_at))
+                saved = action.waste_per_hour.per_hour_for(max(timedelta(0), ended - max(action.due_at, facts.start)))
                 groups.setdefault(action.policy, []).append(saved)
     return [
         {"policy": name, "actions": count, "saved": encode(facts.rates.total(groups.get(name, []), until).money)}
@@ -246,25 +308,57 @@ def _would_have(facts: AuditFacts, until: datetime) -> list[dict[str, object]]:
 
 def _decisions_needed(facts: AuditFacts) -> list[str]:
     """What a person has to decide, in sentences."""
-    lines = [
-        f"{a.subject.name or a.subject.id}: {a.policy} failed and holds: {a.error or a.reason}"
-        for a in facts.actions
-        if a.state is ActionState.FAILED
-    ]
-    unowned = sum(1 for r in facts.resources if r.is_running and not r.owner)
-    if unowned:
-        lines.append(f"{unowned} running resources have no owner: tag or claim them")
+    lines = []
+    for action in facts.actions:
+        name = action.subject.name or action.subject.id
+        if action.state is ActionState.FAILED:
+            why = action.error or action.reason
+            lines.append(remark(facts.language, "failed", name=name, policy=action.policy, error=why))
+        elif action.code is GuardCode.APPROVAL and not action.state.terminal:
+            lines.append(remark(facts.language, "approval", name=name, policy=action.policy, id=action.id))
+    lines += [budget_remark(facts.language, line) for line in facts.budgets if line["state"] in ("over", "at_risk")]
+    if unowned := sum(1 for r in facts.resources if r.is_running and not r.owner):
+        lines.append(remark(facts.language, "no_owner", count=unowned))
+    attached = attached_per_hour(facts.resources)
+    stopped = [
+        money for r in facts.resources if r.state is State.STOPPED and (money := still_costs(r, attached))
+    ]  # fmt: skip
+    if stopped:
+        amount = facts.rates.total(stopped, facts.until).money
+        lines.append(remark(facts.language, "stopped_still_costs", count=len(stopped), amount=amount))
     return lines
 
 
-def _warnings(facts: AuditFacts, until: datetime) -> list[str]:
-    lines = []
+def budget_remark(language: Language, line: Mapping[str, object]) -> str:
+    """One budget line (see :mod:`costguard.engine.budgets`) as a sentence."""
+
+    def money(name: str) -> Money | None:
+        value = line[name]
+        return Money.of(value["amount"], value["currency"]) if isinstance(value, Mapping) else None
+
+    code = "over_budget" if line["state"] == "over" else "budget_risk"
+    return remark(
+        language, code, policy=line["policy"], spent=money("spent"), amount=money("amount"), used=line["used"],
+        forecast=money("forecast"),
+    )  # fmt: skip
+
+
+def _warnings(facts: AuditFacts, book: SpendBook, total: Line) -> list[str]:
+    say, until = facts.language, facts.until
+    lines = [remark(say, "no_rate", currency=money.currency, amount=money) for money in book.apart]
     if missing := unpriced(facts.intervals, facts.start, until):
-        lines.append(f"{missing} running resources have no known price and are not in the totals")
-    if assumed := sum(1 for i in facts.intervals if i.assumed):
-        lines.append(f"{assumed} intervals were not observed and are assumed from the last start")
+        lines.append(remark(say, "unpriced", count=missing))
+    assumed = [
+        i
+        for i in facts.intervals
+        if i.assumed and i.per_hour and i.started < until and (i.ended or until) > facts.start
+    ]
+    if assumed:
+        lines.append(remark(say, "assumed", amount=total.assumed, count=len(assumed)))
+    unbilled = {i.ref.account for i in facts.intervals if i.per_hour} - set(facts.bill.reach)
+    lines += [remark(say, "no_bill", account=name) for name in sorted(unbilled)]
     lines += [
-        f"{s.account}/{s.region} {s.source}: {s.state.value}: {s.error}"
+        remark(say, "source", account=s.account, region=s.region, source=s.source, state=s.state.value, error=s.error)
         for s in facts.sources
         if s.state in (SourceState.DENIED, SourceState.FAILED)
     ]

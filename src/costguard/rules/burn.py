@@ -3,7 +3,7 @@
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Ends, Resource, State
 
-_ALWAYS_BILLED = frozenset({ChargeType.PREPAID, ChargeType.RESERVED, ChargeType.OWNED})
+ALWAYS_BILLED = frozenset({ChargeType.PREPAID, ChargeType.RESERVED, ChargeType.OWNED})
 
 
 def billed_per_hour(resource: Resource) -> Money | None:
@@ -18,7 +18,7 @@ def billed_per_hour(resource: Resource) -> Money | None:
         case State.GONE | State.DELETING:
             return nothing
         case State.STOPPED:
-            if resource.charge_type in _ALWAYS_BILLED:
+            if resource.charge_type in ALWAYS_BILLED:
                 return resource.price
             ends = resource.stop_effect.compute_billing_ends if resource.stop_effect else Ends.UNKNOWN
             if ends is Ends.YES:

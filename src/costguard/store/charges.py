@@ -132,6 +132,11 @@ def sums(conn: Connection, start: datetime, end: datetime, *, account: str | Non
     )
 
 
+def first_day(conn: Connection, account: str) -> datetime | None:
+    """When the oldest charge of an account began; None without any."""
+    return conn.execute(select(func.min(table.c.charge_period_start)).where(table.c.account == account)).scalar()
+
+
 def record_import(conn: Connection, imports: Sequence[ChargeImport]) -> None:
     """Keeps what an import brought, one line per currency."""
     rows = [

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
-from costguard.rules.burn import billed_per_hour
+from costguard.rules.burn import ALWAYS_BILLED, billed_per_hour
 from costguard.store.rows import Rows
 from costguard.store.sql import chunks
 from costguard.store.tables import resource_state as table
@@ -79,12 +79,14 @@ def record(conn: Connection, moves: Sequence[Move], gap: timedelta | None) -> No
 def assume(conn: Connection, found: Sequence[Resource]) -> None:
     """For resources that were just seen first: the time since the provider says that they are as they are.
 
-    A box since its start or stop, anything else since it was created; assumed, for nobody looked.
+    A box since its start or stop; what is paid for in advance, and anything else, since it was created. Assumed, for
+    nobody looked.
     """
     rows = []
     for resource in found:
         told = {State.RUNNING: resource.started_at, State.STOPPED: resource.stopped_at}.get(resource.state)
-        since = told if resource.ref.kind in _COMPUTE else resource.created_at
+        by_state = resource.ref.kind in _COMPUTE and resource.charge_type not in ALWAYS_BILLED
+        since = told if by_state else resource.created_at
         if since is not None and since < resource.observed_at:
             rows.append(_ROWS.row(_interval(resource, since, resource.observed_at)))
     if rows:

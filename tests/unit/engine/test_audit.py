@@ -4,10 +4,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from costguard.domain.budget import Interval
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Ends, Kind, Resource, ResourceRef, State, StopEffect
 from costguard.domain.snapshot import SourceState, SourceStatus
-from costguard.engine.audit import AuditFacts, assumed_intervals, audit, default_month, month_bounds
+from costguard.engine.audit import AuditFacts, audit, default_month, month_bounds
+from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -31,11 +33,21 @@ def box(
     )
 
 
+def interval(resource: Resource, since: datetime) -> Interval:
+    """As it is now since it last started or stopped."""
+    told = resource.stopped_at if resource.state is State.STOPPED else resource.started_at
+    began = max(told or NOW, since)
+    return Interval(
+        resource.ref, resource.state, resource.charge_type, began, None, billed_per_hour(resource),
+        owner=resource.owner, team=resource.team,
+    )  # fmt: skip
+
+
 def facts(*resources: Resource, sources: tuple[SourceStatus, ...] = ()) -> AuditFacts:
     start, end = month_bounds("2026-11", ZONE)
     return AuditFacts(
         "2026-11", start, end, NOW, ZONE, Rates("CNY", {"USD": [(start, "7.10")]}),
-        resources, assumed_intervals(resources, start), sources=sources,
+        resources, [interval(r, start) for r in resources], sources=sources,
     )  # fmt: skip
 
 

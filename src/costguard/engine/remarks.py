@@ -1,0 +1,49 @@
+"""Remarks: the sentences of reports, in both languages. What a number leaves out is said beside it."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+Language = Literal["zh", "en"]
+
+_TEXTS: Mapping[str, tuple[str, str]] = {
+    "no_rate": (
+        "no exchange rate for {currency}: {amount} is not in the totals",
+        "没有 {currency} 的汇率：{amount} 未计入合计",
+    ),
+    "unpriced": (
+        "{count} running resources have no known price and are not in the totals",
+        "{count} 个运行中的资源没有已知价格，未计入合计",
+    ),
+    "assumed": (
+        "{amount} of the estimate was not observed ({count} intervals) and is assumed from the last start or look",
+        "估算中的 {amount} 没有观测到（{count} 段），按上次开机或上次查看时的状态推算",
+    ),
+    "source": ("{account}/{region} {source}: {state}: {error}", "{account}/{region} {source}：{state}：{error}"),
+    "no_bill": (
+        "{account}: no bill is known; its money is an estimate (price x hours)",
+        "{account}：没有账单，金额为估算（单价 × 时长）",
+    ),
+    "failed": ("{name}: {policy} failed and holds: {error}", "{name}：{policy} 执行失败，等待人工处理：{error}"),
+    "approval": ("{name}: {policy} waits for an approval ({id})", "{name}：{policy} 等待批准（{id}）"),
+    "no_owner": (
+        "{count} running resources have no owner: tag or claim them",
+        "{count} 个运行中的资源没有负责人：请打标签或认领",
+    ),
+    "over_budget": (
+        "{policy}: {spent} of {amount} spent ({used}%)",
+        "{policy}：已用 {spent}，预算 {amount}（{used}%）",
+    ),
+    "budget_risk": (
+        "{policy}: at this pace {forecast} by the end of the period, the budget is {amount}",
+        "{policy}：按现速预测期末 {forecast}，预算 {amount}",
+    ),
+    "stopped_still_costs": (
+        "{count} stopped boxes still cost {amount} per hour (disks, addresses): release what nobody needs",
+        "{count} 台已关机的机器每小时仍花费 {amount}（云盘、IP）：不用的请释放",
+    ),
+}
+
+
+def remark(language: Language, code: str, **values: object) -> str:
+    """The sentence of a code. Money, counts and names are formatted as they are."""
+    return _TEXTS[code][1 if language == "zh" else 0].format(**values)
