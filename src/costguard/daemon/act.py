@@ -38,7 +38,7 @@ from costguard.engine.settings import EngineSettings
 from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Unsupported
 from costguard.notify.route import delivered_at
 from costguard.ports import Clock, Power, PowerResult, Release, Tagging
-from costguard.store import actions, inventory, ledger, levers, outbox
+from costguard.store import actions, cycles, inventory, ledger, levers, outbox
 from costguard.store.database import Database
 
 _log = logging.getLogger(__name__)
@@ -73,6 +73,8 @@ class Actor:
         self.lead.check()
         self.carry_timers()
         self.confirm_warnings()
+        if self._something_came_due():
+            self.cycle.run()
         with self.database.read() as conn:
             flying = actions.in_flight(conn)
         moved = 0
@@ -83,6 +85,12 @@ class Actor:
             except StaleWrite:
                 _log.info("action %s changed meanwhile; it is looked at again", action.id)
         return moved
+
+    def _something_came_due(self) -> bool:
+        """Whether a grace ended since the last cycle: the next one may be a minute away, and only a cycle decides."""
+        with self.database.read() as conn:
+            last = cycles.last_run(conn)
+            return last is not None and actions.came_due(conn, last, self.clock.now())
 
     def confirm_warnings(self) -> None:
         """Tells each ladder whose first warning was delivered that its grace has begun."""
@@ -105,7 +113,7 @@ class Actor:
                     continue
 
     def peek(self, refs: Sequence[ResourceRef]) -> bool:
-        """Reads boxes live that are about to be warned, for what no listing tells (locks, groups).
+        """Reads boxes live that are about to be warned, for what no listing tells (locks, groups, who restarts it).
 
         True when something was learned. A box that cannot be read now is warned all the same: the looks before
         the call will see.
@@ -120,6 +128,7 @@ class Actor:
                 _log.info("%s could not be read before its warning: %s", ref, error)
                 continue
             learned |= before is None or after is None or replace(after, observed_at=before.observed_at) != before
+            learned |= self.looker.read_history(self.accounts[ref.account], ref) > 0
         return learned
 
     def carry_timers(self) -> None:
@@ -226,7 +235,7 @@ class Actor:
 
     def _tell(self, conn: Connection, action: Action, kind: NoticeKind, now: datetime, why: str) -> None:
         ref = action.subject.ref
-        snapshot = self.builder.build(conn, now, leader=True, refs=[ref] if ref else [])
+        snapshot = self.builder.build(conn, now, leader=True, refs=[ref] if ref else [], rules=())
         resource = snapshot.resources.get(ref) if ref else None
         to = _targets(action, self._ready(action))
         told = request(
@@ -265,9 +274,10 @@ class Actor:
     def _snapshot(self, ref: ResourceRef, action: Action) -> tuple[Snapshot, list[Action]]:
         """The facts for one box; after a hook its usage ends where the hook began."""
         now = self.clock.now()
+        rules = {self.policies[action.policy].policy.rule} if action.policy in self.policies else set()
         with self.database.read() as conn:
             snapshot = self.builder.build(
-                conn, now, leader=self.lead.leads, refs=[ref], usage_until=action.hook_started_at
+                conn, now, leader=self.lead.leads, refs=[ref], usage_until=action.hook_started_at, rules=rules
             )
             others = [*actions.open_actions(conn), *actions.executed_since(conn, now - HOUR)]
         return snapshot, others

@@ -1,5 +1,6 @@
 """Looking: one live read of one resource and of its use, before a warning and right before and after a call."""
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,10 +11,13 @@ from costguard.domain.action import Action
 from costguard.domain.decision import Response
 from costguard.domain.resource import Ends, Resource, ResourceRef, State
 from costguard.engine.events import Look
-from costguard.errors import NotFound
-from costguard.ports import Inventory, Usage
+from costguard.errors import NotFound, ProviderError
+from costguard.ports import History, Inventory, Usage
 from costguard.rules.policy import Rung
-from costguard.store import inventory, usage
+from costguard.store import inventory, power, usage
+
+_log = logging.getLogger(__name__)
+_DAY = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,22 @@ class Looker:
             usage.append(conn, answer.samples)
         if answer.failed:
             raise next(iter(answer.failed.values()))
+
+    def read_history(self, account: Account, ref: ResourceRef) -> int:
+        """Who started and stopped it within the last day, where the provider tells; how many events were new.
+
+        A provider that refuses or fails here costs only the names: the starts and stops themselves were seen.
+        """
+        connection = account.connection()
+        if not isinstance(connection, History):
+            return 0
+        try:
+            events = connection.power_events(ref, self.lister.clock.now() - _DAY)
+        except ProviderError as error:
+            _log.info("the history of %s could not be read: %s", ref, error)
+            return 0
+        with self.lister.database.write() as conn:
+            return power.record(conn, events)
 
 
 def look_of(action: Action, resource: Resource | None, rung: Rung | None) -> Look:
