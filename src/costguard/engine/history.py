@@ -97,6 +97,13 @@ class Track:
         most = period + period // 2
         return [(a, b) for a, b in pairwise(self.at[first:]) if b - a > most]
 
+    def gaps(self, least: timedelta) -> list[tuple[int, int]]:
+        """Neighbouring samples further apart than ``least`` and three periods (µs)."""
+        if not self.at:
+            return []
+        most = max(least // _MICRO, 3 * max(period for _, period in self.periods))
+        return [(a, b) for a, b in pairwise(self.at) if b - a > most]
+
     def window(self, length: timedelta, end: int, begun: int) -> UsageWindow | None:
         """The window (end − length, end], without samples at or before ``begun``; None without any (all µs).
 

@@ -73,6 +73,12 @@ def history(conn: Connection, key: PriceKey, since: datetime, until: datetime) -
     return inside if before is None or before in inside else (before, *inside)
 
 
+def between(conn: Connection, charge_type: ChargeType, since: datetime, until: datetime) -> tuple[Price, ...]:
+    """The change points of every key in [since, until), oldest first."""
+    query = select(table).where(table.c.charge_type == charge_type, table.c.since >= since, table.c.since < until)
+    return _all(conn, query.order_by(table.c.since, table.c.id))
+
+
 def _is(key: PriceKey) -> ColumnElement[bool]:
     return and_(
         table.c.provider == key.provider,

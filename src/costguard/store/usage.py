@@ -4,9 +4,10 @@ Two sources, two statistics or two numbers of cards are two series and are never
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from typing import cast as typed_as
 from uuid import uuid4
 
 from sqlalchemy import (
@@ -18,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     and_,
+    bindparam,
     delete,
     exists,
     func,
@@ -30,6 +32,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from costguard.domain.resource import ResourceRef
 from costguard.domain.usage import Metric, Series, UsageHour, UsageSample, UsageWindow, WindowSpec
+from costguard.engine.history import Track
 from costguard.store import kv
 from costguard.store.sql import insert, numbers, upsert_plain
 from costguard.store.tables import series as series_table
@@ -207,6 +210,23 @@ def hours(
     )
 
 
+def tracks(conn: Connection, known: Mapping[int, Series], since: datetime, until: datetime) -> Iterator[Track]:
+    """The samples with ``since`` < at ≤ ``until`` of series by their numbers, one track for each that has some.
+
+    One range of the clustered key each; values come as the database holds them, past the column types.
+    """
+    low, high = to_micros(since), to_micros(until)
+    for series_id, one in known.items():
+        rows = conn.execute(_TRACK, {"series": series_id, "low": low, "high": high}).all()
+        if rows:
+            yield Track.of(one, typed_as(Sequence[tuple[int, float, int]], rows))
+
+
+def series_of(conn: Connection, metrics: Collection[Metric], refs: Collection[ResourceRef]) -> Mapping[int, Series]:
+    """Every series that the resources have of these metrics, by its number."""
+    return _series_of(conn, metrics, refs)
+
+
 def newest(conn: Connection, account: str) -> Mapping[tuple[ResourceRef, Metric], datetime]:
     """When the newest sample of each resource and metric of an account ends: where the next poll goes on.
 
@@ -352,3 +372,15 @@ def _prune(conn: Connection, where: Table[Any], at: ColumnElement[datetime], bef
 def _micros() -> ColumnElement[int]:
     """The time of a sample as the integer that it is."""
     return type_coerce(table.c.at, BigInteger)
+
+
+# Built once: a replay runs it tens of thousands of times.
+_TRACK = (
+    select(_micros(), table.c.value, type_coerce(table.c.period, BigInteger))
+    .where(
+        table.c.series_id == bindparam("series"),
+        _micros() > bindparam("low", type_=BigInteger),
+        _micros() <= bindparam("high", type_=BigInteger),
+    )
+    .order_by(table.c.at)
+)

@@ -1,0 +1,238 @@
+"""``replay``: gathers what the database knows of the past and plays policies over it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from costguard.app.app import App
+from costguard.config import ladders
+from costguard.config import policies as policy_files
+from costguard.config.load import Config
+from costguard.daemon.listing import COMPUTE
+from costguard.daemon.snapshot import intervals, machine_ids
+from costguard.domain.budget import Interval
+from costguard.domain.codec import instant
+from costguard.domain.money import Money
+from costguard.domain.price import Price, PriceKey
+from costguard.domain.resource import ChargeType, Resource, ResourceRef
+from costguard.domain.snapshot import PowerEvent
+from costguard.domain.time import format_duration
+from costguard.domain.usage import Metric, Series
+from costguard.engine.evaluate import windows_needed
+from costguard.engine.history import History, Run, Track
+from costguard.engine.ownership import with_owner
+from costguard.engine.replay import lookback, replay
+from costguard.engine.replayed import DAY, HOUR, Replayed, document, saved
+from costguard.engine.runs import runs_of, seen_spans
+from costguard.errors import ConfigErrors, UsageError
+from costguard.rules.currency import Rates
+from costguard.rules.policy import Policy
+from costguard.rules.spot_price import ZONE
+from costguard.store import inventory, levers, power, prices, usage
+
+_ALL = timedelta(days=4000)
+_PIECE = 1_500_000
+_LEAST, _MOST = timedelta(hours=2), timedelta(days=7)
+# What a box of any kind has whenever it runs: the host tells it, no agent needed.
+_PRESENCE = (Metric.CPU_CORES, Metric.NETWORK)
+
+_Points = tuple[tuple[datetime, Money | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A set of policies under a name (a path, or the configuration's)."""
+
+    name: str
+    policies: tuple[Policy, ...]
+
+
+def read_policies(path: Path, config: Config, env: Mapping[str, str]) -> Version:
+    """The policies of a file or folder, checked as those of the configuration are. Raises ConfigErrors, UsageError."""
+    found = policy_files.Findings([], [])
+    paths = policy_files.files(str(path.resolve()), config.folder)
+    if not paths:
+        raise UsageError(f"{path} is no policy file and no folder with one")
+    placed = [one for file in paths for one in policy_files.read_file(file, env, found)[1]]
+    for one in placed:
+        ladders.check(one.policy, one.document, one.loc, found.errors, found.warnings)
+    if found.errors:
+        raise ConfigErrors(found.errors)
+    return Version(str(path), tuple(one.policy for one in placed))
+
+
+def run_replay(
+    app: App,
+    since: timedelta,
+    versions: Sequence[Version],
+    progress: Callable[[str], None] = lambda what: None,
+) -> Mapping[str, object]:
+    """The ``costguard.replay/1`` document of the last ``since``, one entry of ``versions`` for each set of policies.
+
+    Reads the database alone and changes nothing.
+    """
+    until = app.clock.now()
+    zone = app.config.settings.timezone
+    rates = Rates(app.config.settings.currency, app.config.settings.rates())
+    results: list[tuple[Version, Replayed]] = []
+    with app.database.read() as conn:
+        for version in versions:
+            progress(version.name)
+            history = gather(app, conn, until - since, until, version.policies, progress)
+            results.append((version, replay(version.policies, history, app.settings)))
+    first = results[0][1]
+    return {
+        "schema": "costguard.replay/1",
+        "since": instant(first.since),
+        "until": instant(first.until),
+        "timezone": zone.key,
+        "currency": rates.currency,
+        "headline": headline(first, since, rates),
+        "coverage": {
+            "boxes": first.boxes,
+            "boxes_with_use": first.boxes_with_use,
+            "samples": first.samples,
+            "first_sample_at": None if first.first_sample_at is None else instant(first.first_sample_at),
+        },
+        "versions": [document(result, version.name, rates, zone) for version, result in results],
+        "assumptions": ASSUMPTIONS,
+    }
+
+
+ASSUMPTIONS = {
+    "en": [
+        "Every policy counts as enforced and every account as armed; a warning counts as delivered at once.",
+        "A stop takes its box out until it is next at work in that run, or really starts again.",
+        "Tags, owners and locks are today's; keeps and heartbeats of the time are not known.",
+    ],
+    "zh": [
+        "所有策略按执行模式、所有账号按已授权回放；预警视为立即送达。",
+        "关机后，机器离开回放，直到它在那次运行中再次工作，或真正重新启动。",
+        "标签、负责人与锁取今天的值；当时的保留与心跳未知。",
+    ],
+}
+
+
+def headline(result: Replayed, since: timedelta, rates: Rates) -> Mapping[str, str]:
+    """The one sentence, in both languages: what could have been saved, and how many stops would have hit work.
+
+    A stop hits work when its box is at work again within the hour; those within the day are told besides.
+    """
+    money, hour, day = saved(result.stops, rates)[0], result.hits(HOUR), result.hits(DAY)
+    whole = since == timedelta(days=since.days)
+    return {
+        "en": f"the last {f'{since.days} days' if whole else format_duration(since)}: {money} could have been saved, "
+        f"{hour} stops would have hit work" + (f" ({day} within a day)" if day else ""),
+        "zh": f"最近 {f'{since.days} 天' if whole else format_duration(since)}：本可省 {money}，"
+        f"{hour} 次关机会打断工作" + (f"（一天之内 {day} 次）" if day else ""),
+    }
+
+
+def gather(
+    app: App,
+    conn: Connection,
+    since: datetime,
+    until: datetime,
+    policies: Iterable[Policy],
+    progress: Callable[[str], None] = lambda what: None,
+) -> History:
+    """What the database knows of [since, until), as a replay of these policies reads it."""
+    policies = tuple(policies)
+    claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
+    known = [
+        with_owner(r, app.settings.owners, claims.get(r.ref))
+        for r in inventory.resources(conn, include_gone=True)
+        if r.ref.kind in COMPUTE and r.ref.account in app.accounts
+    ]
+    metrics = {spec.metric for spec in windows_needed(policies)}
+    series = usage.series_of(conn, metrics | set(_PRESENCE), [r.ref for r in known])
+    wanted = {number: one for number, one in series.items() if one.metric in metrics}
+    settings = app.config.settings
+    history = History(
+        since=since,
+        until=until,
+        accounts={name: account.facts(until) for name, account in app.accounts.items()},
+        resources={r.ref: r for r in known},
+        runs=_runs(conn, known, since, until, series),
+        samples=_reader(conn, wanted, progress),
+        step=settings.schedule.usage,
+        spot_prices=_prices(conn, since, until, ChargeType.SPOT),
+        on_demand_prices=_prices(conn, since, until, ChargeType.ON_DEMAND),
+        exchange_rates=settings.rates(),
+        calendars=app.config.calendars,
+        timezone=settings.timezone.key,
+        currency=settings.currency,
+        self_ids=machine_ids(),
+    )
+    return _cut(history, len(wanted), policies)
+
+
+def _cut(history: History, series: int, policies: Iterable[Policy]) -> History:
+    """With pieces small enough that the samples of one fit into little memory, whatever their period."""
+    periods = [p for account in history.accounts.values() for p in account.metric_period.values()]
+    period = min(periods, default=timedelta(minutes=1))
+    piece = period * (_PIECE // max(1, series))
+    return replace(history, chunk=min(max(piece, _LEAST, lookback(policies, history)), _MOST))
+
+
+def _reader(
+    conn: Connection, known: Mapping[int, Series], progress: Callable[[str], None]
+) -> Callable[[datetime, datetime], Iterator[Track]]:
+    def read(low: datetime, high: datetime) -> Iterator[Track]:
+        progress(f"{low:%Y-%m-%d}")
+        return usage.tracks(conn, known, low, high)
+
+    return read
+
+
+def _runs(
+    conn: Connection, known: Sequence[Resource], since: datetime, until: datetime, series: Mapping[int, Series]
+) -> Mapping[ResourceRef, tuple[Run, ...]]:
+    """The runs of every box that overlap the history."""
+    states: dict[ResourceRef, list[Interval]] = defaultdict(list)
+    for interval in intervals(conn, until - _ALL, until, known):
+        states[interval.ref].append(interval)
+    events: Mapping[ResourceRef, tuple[PowerEvent, ...]] = power.events_since(conn, until - _ALL)
+    presence: dict[ResourceRef, int] = {}
+    for number, one in series.items():
+        if one.metric in _PRESENCE:
+            presence.setdefault(one.ref, number)
+    found: dict[ResourceRef, tuple[Run, ...]] = {}
+    changes: dict[PriceKey | None, _Points] = {None: ()}
+    for box in known:
+        mine, told = states.get(box.ref, []), events.get(box.ref, ())
+        key = _price_key(box)
+        if key not in changes:
+            points = prices.history(conn, key, since, until) if key is not None else ()
+            # One alone says no more than today's.
+            changes[key] = tuple((p.since, p.per_hour) for p in points) if len(points) > 1 else ()
+        rates = changes[key]
+        runs = runs_of(box, mine, told, (), rates)
+        if (not runs or runs[0].started > since) and box.ref in presence:
+            number = presence[box.ref]
+            first = min(runs[0].started, until) if runs else until
+            spans = [
+                span
+                for track in usage.tracks(conn, {number: series[number]}, since, first)
+                for span in seen_spans(track)
+            ]
+            runs = runs_of(box, mine, told, spans, rates)
+        found[box.ref] = tuple(r for r in runs if r.started < until and (r.ended is None or r.ended > since))
+    return found
+
+
+def _price_key(box: Resource) -> PriceKey | None:
+    """The key of a box's own price; None when it has none that could change."""
+    if box.sku is None or box.charge_type not in (ChargeType.SPOT, ChargeType.ON_DEMAND):
+        return None
+    zone = box.attributes.get(ZONE) if box.charge_type is ChargeType.SPOT else None
+    return PriceKey(box.ref.provider, box.ref.region, box.sku, box.charge_type, zone)
+
+
+def _prices(conn: Connection, since: datetime, until: datetime, charge_type: ChargeType) -> tuple[Price, ...]:
+    """Every change point in [since, until) and those that held at ``since``."""
+    return (*prices.in_effect(conn, since, charge_type), *prices.between(conn, charge_type, since, until))
