@@ -145,3 +145,17 @@ def test_ended_ladders_whose_finding_still_holds(database: Database) -> None:
         actions.insert(conn, action(2, state=ActionState.DONE, clear_count=2))
         actions.insert(conn, action(3, state=ActionState.CANCELLED))
         assert [one.id for one in actions.closed(conn, [ActionState.DONE], 2)] == ["act-1"]
+
+
+def test_what_came_due_in_a_stretch_of_time(database: Database) -> None:
+    """Open at its start, closed at its end; a ladder that has ended is due for nothing."""
+    minute = timedelta(minutes=1)
+    with database.write() as conn:
+        waiting = actions.insert(conn, action(state=ActionState.WARNED, due_at=NOW))
+        assert actions.came_due(conn, NOW - minute, NOW)
+        assert not actions.came_due(conn, NOW, NOW + minute)
+        assert not actions.came_due(conn, NOW - 2 * minute, NOW - minute)
+        again = actions.save(conn, replace(waiting, due_at=None, retry_at=NOW + minute))
+        assert actions.came_due(conn, NOW, NOW + minute)
+        actions.save(conn, replace(again, state=ActionState.DONE))
+        assert not actions.came_due(conn, NOW, NOW + minute)

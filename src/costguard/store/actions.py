@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, select, update
+from sqlalchemy import Connection, Select, and_, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from costguard.domain.action import IN_FLIGHT, Action, ActionState
@@ -96,6 +96,12 @@ def list_actions(
 def executed_since(conn: Connection, at: datetime) -> tuple[Action, ...]:
     """Ladders whose call was made at ``at`` or later, whatever became of it: what a limit per hour counts."""
     return _all(conn, select(table).where(table.c.executed_at >= at).order_by(table.c.executed_at))
+
+
+def came_due(conn: Connection, after: datetime, until: datetime) -> bool:
+    """Whether the grace, or the wait before another try, of some open ladder ended in (``after``, ``until``]."""
+    ended = or_(*(and_(at > after, at <= until) for at in (table.c.due_at, table.c.retry_at)))
+    return conn.execute(select(table.c.id).where(table.c.state.in_(_OPEN), ended).limit(1)).first() is not None
 
 
 def undelivered(conn: Connection) -> tuple[Action, ...]:
