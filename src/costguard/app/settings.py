@@ -1,13 +1,16 @@
 """The configuration's words, as the engine, the routing and the pages take them."""
 
-from costguard.config.channels import ChannelBase, DingtalkChannel, SlackChannel
+from typing import Any
+
+from costguard.config.channels import ChannelBase, DingtalkChannel, FeishuChannel, SlackChannel
 from costguard.config.load import Config
 from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
 from costguard.errors import ConfigError
 from costguard.notify.dingtalk.config import DingTalkConfig
+from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.route import Person, Place, Routing
-from costguard.notify.settings import DeliverySettings
+from costguard.notify.settings import ChannelConfig, DeliverySettings
 from costguard.notify.slack.config import SlackConfig
 from costguard.rules.currency import Rates
 from costguard.web.auth import Token
@@ -71,22 +74,19 @@ def delivery_settings(config: Config) -> DeliverySettings:
     return DeliverySettings(backoff=notify.retry, group_wait=notify.group_wait, repeat=notify.repeat)
 
 
-def channel_config(channel: ChannelBase) -> SlackConfig | DingTalkConfig:
+def channel_config(channel: ChannelBase) -> ChannelConfig:
     """One configured channel as its sender takes it. Raises ConfigError for a kind that cannot send yet."""
-    proxy = channel.proxy.get_secret_value() if channel.proxy else None
+    common: dict[str, Any] = {
+        "name": channel.name, "language": channel.language, "fallback": channel.fallback,
+        "proxy": channel.proxy.get_secret_value() if channel.proxy else None, "max_per_minute": channel.max_per_minute,
+    }  # fmt: skip
     match channel:
         case SlackChannel() if channel.url is not None:
-            return SlackConfig(
-                name=channel.name, kind="slack", language=channel.language, fallback=channel.fallback, proxy=proxy,
-                max_per_minute=channel.max_per_minute,
-                url=channel.url,
-            )  # fmt: skip
+            return SlackConfig(**common, url=channel.url)
         case DingtalkChannel() if channel.url is not None:
-            return DingTalkConfig(
-                name=channel.name, kind="dingtalk", language=channel.language, fallback=channel.fallback, proxy=proxy,
-                max_per_minute=channel.max_per_minute,
-                url=channel.url, secret=channel.secret, keyword=channel.keyword,
-            )  # fmt: skip
+            return DingTalkConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
+        case FeishuChannel():
+            return FeishuConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
         case _:
             raise ConfigError(f"channel {channel.name} cannot send in this version")
 

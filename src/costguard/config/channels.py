@@ -14,7 +14,7 @@ from costguard.config.texts import Language, Name
 from costguard.rules.fields import Strict
 from costguard.rules.policy import Texts
 
-_NOT_YET = "not available in this version: a slack webhook (url) or a dingtalk robot (url, secret) can be used"
+_NOT_YET = "not available in this version"
 
 
 def http_url(secret: SecretStr) -> SecretStr:
@@ -59,7 +59,8 @@ class ChannelBase(Strict):
 
     max_per_minute: int | None = Field(None, ge=1, le=600)
     """How many messages a minute this channel gets. Left out, the platform's own limit with a margin: DingTalk locks a
-    robot for ten minutes after the twentieth message of a minute, so 18 there; 60 at Slack."""
+    robot for ten minutes after the twentieth message of a minute, so 18 there and at WeCom; 90 at Feishu, 60 at Slack
+    and webhooks, 30 mails."""
 
 
 class SlackChannel(ChannelBase):
@@ -140,6 +141,12 @@ class FeishuChannel(ChannelBase):
     keyword: str | None = None
     """A word put in front of every message when the bot wants one."""
 
+    @model_validator(mode="after")
+    def _token(self) -> Self:
+        if not self.url.get_secret_value().partition("/bot/v2/hook/")[2]:
+            raise ValueError("the bot's url must end in /open-apis/bot/v2/hook/ and its token")
+        return self
+
 
 class WecomChannel(ChannelBase):
     """WeCom (企业微信) group robot."""
@@ -194,9 +201,9 @@ def unavailable(channel: ChannelBase) -> tuple[str, str] | None:
     """The key that asks for what this version cannot send to, and a sentence; None when it can."""
     match channel:
         case SlackChannel(url=None):
-            return "token", f"the slack bot is {_NOT_YET}"
+            return "token", f"the slack bot is {_NOT_YET}: an incoming webhook (url) can be used"
         case DingtalkChannel(mode="stream"):
-            return "mode", f"dingtalk stream mode is {_NOT_YET}"
-        case FeishuChannel() | WecomChannel() | EmailChannel() | WebhookChannel():
+            return "mode", f"dingtalk stream mode is {_NOT_YET}: a robot (url, secret) can be used"
+        case WecomChannel() | EmailChannel() | WebhookChannel():
             return "kind", f"{channel.kind} is {_NOT_YET}"
     return None

@@ -9,6 +9,8 @@ from typing import Any
 from costguard.net.http import HttpClient
 from costguard.notify.dingtalk.channel import DingTalkRobot
 from costguard.notify.dingtalk.config import DingTalkConfig
+from costguard.notify.feishu.channel import FeishuBot
+from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.settings import ChannelConfig
 from costguard.notify.slack.channel import SlackWebhook
 from costguard.notify.slack.config import SlackConfig
@@ -29,6 +31,7 @@ CHANNEL_KINDS: Mapping[str, ChannelKind] = MappingProxyType(
     {
         "slack": ChannelKind(SlackConfig, SlackWebhook),
         "dingtalk": ChannelKind(DingTalkConfig, DingTalkRobot),
+        "feishu": ChannelKind(FeishuConfig, FeishuBot),
     }
 )
 

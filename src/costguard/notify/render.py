@@ -12,6 +12,7 @@ from typing import Any
 from costguard.notify import plain
 from costguard.notify.dingtalk import markup as dingtalk
 from costguard.notify.doc import Doc
+from costguard.notify.feishu import markup as feishu
 from costguard.notify.slack import markup as slack
 from costguard.notify.stories import Teller
 from costguard.notify.story import Story, clean, cut
@@ -24,6 +25,10 @@ FORMATS: Mapping[str, Callable[[Story, str, str], Message]] = {
     "slack": slack.message,
     "dingtalk": dingtalk.message,
     "plain": plain.message,
+}
+# These also show or carry what the words do not: the kind by its colour, the thread, the facts themselves.
+FACTUAL: Mapping[str, Callable[[Story, str, str, Mapping[str, Any]], Message]] = {
+    "feishu": feishu.message,
 }
 
 
@@ -45,6 +50,8 @@ def render(
     key = hashlib.sha256(idem_key.encode()).hexdigest()[:32]
     try:
         story = tell(facts, language=language, now=now, mentions=mentions, repeat=repeat)
+        if fmt in FACTUAL:
+            return FACTUAL[fmt](story, key, plain.short(story), facts)
         return FORMATS[fmt](story, key, plain.short(story))
     except Exception:  # whatever is wrong with a message, people must still get it
         log.exception("a %s message could not be rendered; sending the plain one", facts.get("kind"))

@@ -68,3 +68,7 @@ class ChannelConfig(Strict):
     fallback: str | None = None
     proxy: str | None = Field(None, repr=False)
     max_per_minute: int | None = Field(None, ge=1)
+
+    def secrets(self) -> tuple[str, ...]:
+        """What must never be shown: the redactor learns it."""
+        raise NotImplementedError

@@ -8,6 +8,7 @@ from costguard.config.channels import CHANNELS, Channel, ChannelBase, unavailabl
 _ANY: TypeAdapter[ChannelBase] = TypeAdapter(Channel)
 HOOK = "https://hooks.slack.com/services/T/B/x"
 ROBOT = "https://oapi.dingtalk.com/robot/send?access_token=x"
+BOT = "https://open.feishu.cn/open-apis/bot/v2/hook/x"
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ ROBOT = "https://oapi.dingtalk.com/robot/send?access_token=x"
         ({"kind": "dingtalk", "url": "http://127.0.0.1:8787/robot/send?access_token=x", "keyword": "告警"}, None),
         ({"kind": "slack", "token": "xoxb-1", "channel": "C1"}, "token"),
         ({"kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b"}, "mode"),
-        ({"kind": "feishu", "url": HOOK}, "kind"),
+        ({"kind": "feishu", "url": BOT, "secret": "x", "keyword": "告警"}, None),
         ({"kind": "wecom", "url": HOOK}, "kind"),
         ({"kind": "email", "smtp": "smtps://h", "to": "a@b"}, "kind"),
         ({"kind": "webhook", "url": HOOK}, "kind"),
@@ -41,6 +42,7 @@ def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str |
         {"kind": "dingtalk", "url": ROBOT, "secret": " "},
         {"kind": "dingtalk", "mode": "stream", "client_id": "a"},
         {"kind": "email", "smtp": "smtps://h", "to": []},
+        {"kind": "feishu", "url": HOOK},
         {"kind": "pager"},
     ],
 )

@@ -12,8 +12,9 @@ from costguard.errors import DeliveryError, DeliveryReason
 from costguard.net.http import HttpClient, HttpError, HttpResponse
 from costguard.notify.dingtalk.config import DingTalkConfig
 from costguard.notify.dingtalk.errcodes import meaning, security_hint
-from costguard.notify.dingtalk.markup import TITLE_BYTES, escape
+from costguard.notify.dingtalk.markup import TITLE_BYTES
 from costguard.notify.dingtalk.sign import sign
+from costguard.notify.inert import escape
 from costguard.notify.story import cut_bytes
 from costguard.ports import Clock, Message
 

@@ -1,31 +1,17 @@
 """Story → DingTalk markdown within 20,000 bytes of request, with nothing in the data able to mention or link.
 
-The robot's markdown knows headings, bold, links, lists and quotes; whether it honours backslash escapes is not
-documented, so characters that would mean something are replaced by their full-width twins: they read the
-same. Commands and ids have none of these characters, so they can be copied as they are.
+The robot's markdown knows headings, bold, links, lists and quotes; data in it is made inert (costguard.notify.inert).
 """
 
 import json
 from collections.abc import Mapping, Sequence
 
+from costguard.notify.inert import escape
 from costguard.notify.story import Line, Span, Story, cut, cut_bytes
 from costguard.ports import Message
 
 # The request may have 20,000 bytes; title, mentions and the key need some of them.
 TEXT_BYTES, TITLE_BYTES = 18_000, 400
-_WIDE = str.maketrans({
-    "@": "＠", "<": "＜", ">": "＞", "`": "｀", "*": "＊", "!": "！", "|": "｜", "\\": "＼", "~": "～",
-})  # fmt: skip
-
-
-def escape(text: str) -> str:
-    """Data as text: nothing in it is markup, a mention, a heading or a link."""
-    text = text.translate(_WIDE).replace("://", "：//").replace("](", "］(").replace("][", "］[")
-    if text.endswith("]"):
-        text = text[:-1] + "］"
-    if text.startswith(("#", "_")):
-        text = ("＃" if text[0] == "#" else "＿") + text[1:]
-    return text[:-1] + "＿" if text.endswith("_") else text
 
 
 def message(story: Story, idem_key: str, fallback: str) -> Message:

@@ -140,4 +140,20 @@ TECHNICAL = {
         "机器人只接受白名单地址：请加上本机的公网 IP"
     ),
     "keyword, signature or IP list?": "关键词、加签还是 IP 白名单？",
+    "the bot's token is not valid": "机器人的 token 无效",
+    "copy the bot's webhook again": "请重新复制机器人的 webhook",
+    "the signature was refused": "签名校验没有通过",
+    "is the clock of this machine right? a signature is valid for an hour; is the secret the bot's?": (
+        "本机时钟准不准？签名只在一小时内有效；密钥是不是这个机器人的？"
+    ),
+    "this machine's address is not allowed": "本机地址不在白名单",
+    "add this machine's public IP to the bot's list": "请把本机的公网 IP 加进机器人的白名单",
+    "the bot's keyword is missing": "消息里缺少机器人要求的关键词",
+    "the bot demands a keyword: set `keyword` of this channel to it": (
+        "机器人要求关键词：请把这个渠道的 keyword 设成它"
+    ),
+    "the message was refused or is too long": "消息被拒绝或太长",
+    "the card is too long": "卡片太长",
+    "sent too fast, or Feishu is busy at the full hour": "发送过快，或飞书在整点繁忙",
+    "not Feishu's answer: is a proxy or a login page in between?": "不是飞书的应答：中间有代理或登录页？",
 }

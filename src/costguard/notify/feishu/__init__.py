@@ -1,0 +1,1 @@
+"""Feishu and Lark (飞书): the custom bot and its cards."""
