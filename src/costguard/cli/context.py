@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from costguard.cli.console import Screen
+from costguard.errors import ConfigError
 
 if TYPE_CHECKING:
     from costguard.app.app import App
@@ -52,7 +53,10 @@ def load_config(ctx: typer.Context, given: Path | None) -> "Config":
     """The configuration, its warnings told on stderr. Raises ConfigErrors."""
     from costguard.config.load import load
 
-    return load(config_path(ctx, given), os.environ)
+    path = config_path(ctx, given)
+    if not path.exists():
+        raise ConfigError(f"{path}: no such file", hint="make one with `costguard init`, or name another with -c")
+    return load(path, os.environ)
 
 
 def open_app(config: "Config", *, level: str = "WARNING") -> "App":

@@ -1,0 +1,71 @@
+"""Commands as a person's shell runs them: in this process for speed, as a real process where that is the point."""
+
+import contextlib
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from costguard.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+
+def costguard(*words: str, env: Mapping[str, str] | None = None, width: int = 80) -> Answer:
+    """Runs a command in this process, with the environment changed for it alone."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with pytest.MonkeyPatch.context() as patch, _logging_as_it_was():
+        for name, value in {"COLUMNS": str(width), "COSTGUARD_LOG": "ERROR", **(env or {})}.items():
+            patch.setenv(name, value)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main(list(words))
+            except SystemExit as left:
+                code = left.code if isinstance(left.code, int) else 1
+    return Answer(code, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def _logging_as_it_was() -> Iterator[None]:
+    """A command sets logging up for its process; the tests that follow want theirs."""
+    named = logging.Logger.manager.loggerDict.values()
+    loggers = [logging.getLogger(), *(one for one in named if isinstance(one, logging.Logger))]
+    levels, handlers = [(one, one.level) for one in loggers], logging.getLogger().handlers[:]
+    try:
+        yield
+    finally:
+        logging.getLogger().handlers[:] = handlers
+        for one, level in levels:
+            one.setLevel(level)
+
+
+def process(*words: str, cwd: Path, env: Mapping[str, str] | None = None, shell: str = "") -> Answer:
+    """Runs a command as a process of its own; ``shell`` is what follows it on the line."""
+    command = " ".join([f'"{sys.executable}" -m costguard', *words, shell])
+    around = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=cwd, env={**around, "COSTGUARD_LOG": "ERROR", **(env or {})}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return Answer(done.returncode, done.stdout, done.stderr)

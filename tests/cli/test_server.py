@@ -1,0 +1,58 @@
+"""--server: the same commands against a running site, with a token, and its errors as ours."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from costguard.web.auth import Token
+from tests.cli.cli import Answer, costguard
+from tests.web.served import client
+from tests.web.stage import Stage
+
+TOKENS = (Token("ops", "s3cret", frozenset({"read", "act"})), Token("job", "beat", frozenset({"heartbeat"})))
+
+
+@pytest.fixture
+def server(stage: Stage) -> Iterator[str]:
+    with stage.app() as app, client(app, TOKENS) as web:
+        yield str(web.base_url)
+
+
+def _ask(server: str, *words: str, token: str = "s3cret") -> Answer:
+    return costguard(*words, env={"COSTGUARD_SERVER": server, "COSTGUARD_TOKEN": token}, width=200)
+
+
+def test_tables_and_levers_over_the_api(server: str) -> None:
+    for table in ("fleet", "findings", "actions"):
+        answer = _ask(server, table)
+        assert answer.code == 0, answer.err
+        assert "warned" in answer.out
+    assert "every source was quiet" in _ask(server, "explain", "warned").out
+    kept = _ask(server, "keep", "warned", "--for", "4h", "--reason", "r")
+    assert "(UTC): warned (simulated/sim/r1/vm/" in kept.out
+    assert _ask(server, "unkeep", "warned", "--json").document["subject"]["name"] == "warned"
+    assert "in use until" in _ask(server, "heartbeat", "warned", token="beat").out
+
+
+def test_what_the_server_refuses_is_said_with_what_to_do(server: str) -> None:
+    for token in ("wrong", ""):
+        answer = _ask(server, "fleet", token=token)
+        assert answer.code == 2
+        assert "COSTGUARD_TOKEN" in answer.err
+        assert "wrong" not in answer.err
+    assert "no scope admin" in _ask(server, "pause").err
+    twin = _ask(server, "keep", "twin", "--for", "1h", "--reason", "r", "--json")
+    assert (twin.code, len(twin.document["errors"][0]["candidates"])) == (2, 2)
+    assert _ask(server, "explain", "nobody").code == 2
+
+
+def test_no_server_there_is_temporary(server: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
+    answer = _ask(nobody, "fleet")
+    assert answer.code == 75
+    assert "does not answer" in answer.err
+    assert _ask(f"{server}/static/app.css?", "fleet").code in (2, 75)
+    assert "is a URL like" in _ask("localhost:8787", "fleet").err

@@ -1,0 +1,133 @@
+"""Tables on a real database: they fit a terminal, one document with --json, nothing but text in a pipe."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from rich.cells import cell_len
+
+from tests.cli.cli import costguard, process
+from tests.web.stage import HOSTILE, OPS_URL, Stage
+
+ENV = {OPS_URL: "http://127.0.0.1:9/none"}
+TABLES = ("fleet", "findings", "actions", "ledger", "sources", "policies list", "notify dead", "explain warned")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_fits_eighty_columns_and_loses_no_name(staged: Stage, table: str) -> None:
+    answer = costguard("-c", str(staged.config), *table.split(), env=ENV)
+    assert answer.code == 0, answer.err
+    assert max(cell_len(line.rstrip()) for line in answer.out.splitlines()) <= 80
+    assert "\x1b" not in answer.out
+    assert "…" not in answer.out
+    if table in ("fleet", "actions", "findings"):
+        assert "warned" in answer.out
+        assert HOSTILE in "".join(costguard("-c", str(staged.config), table, env=ENV, width=200).out)
+
+
+@pytest.mark.parametrize("table", ["fleet", "findings", "actions", "ledger", "sources", "explain warned"])
+def test_json_is_exactly_one_document(staged: Stage, table: str) -> None:
+    answer = costguard(*table.split(), "-c", str(staged.config), "--json", env={**ENV, "COSTGUARD_LOG": "DEBUG"})
+    assert answer.document["schema"] == f"costguard.{table.split()[0]}/1"
+
+
+def test_fleet_says_what_burns_and_what_will_happen(staged: Stage) -> None:
+    answer = costguard("fleet", "-c", str(staged.config), env=ENV, width=160)
+    rows = {line.split("  ")[0].strip(): line for line in answer.out.splitlines()}
+    assert "stop at" in rows["warned"]
+    assert "kept until" in rows["kept"]
+    assert "by li" in rows["kept"]
+    assert "fenced" in rows["prod-api"]
+    assert "T4" in rows["at-work"]
+    assert "NVIDIA" not in answer.out
+    assert "7 running, ¥55.76/h; 4 idle, ¥31.86/h" in answer.out
+    assert "more with --all" in answer.out
+    everything = costguard("fleet", "--all", "-c", str(staged.config), env=ENV, width=160).out
+    assert "8x A100 80G" in everything
+    assert "stopped " in next(line for line in everything.splitlines() if line.startswith("forgotten "))
+
+
+def test_the_ledger_can_be_short(staged: Stage) -> None:
+    long, short = (costguard("ledger", "-c", str(staged.config), "-n", n, env=ENV, width=200).out for n in ("20", "2"))
+    assert len(short.splitlines()) == 3
+    assert len(long.splitlines()) > 10
+
+
+def test_explain_answers_in_a_persons_words(staged: Stage) -> None:
+    answer = costguard("explain", "warned", "-c", str(staged.config), env=ENV)
+    for words in (
+        "owner wang",
+        "every source was quiet",
+        "0.0%",
+        "cores",
+        "KB/s",
+        "the grace",
+        "idle-dev (idle, enforce)",
+    ):
+        assert words in answer.out
+    twin = costguard("explain", "twin", "-c", str(staged.config), env=ENV)
+    assert twin.code == 2
+    assert twin.err.count("twin") == 3
+    assert "costguard fleet" in costguard("explain", "nobody", "-c", str(staged.config), env=ENV).err
+
+
+def test_sources_that_cannot_be_read_are_exit_69(stage: Stage) -> None:
+    with stage.app() as app, app.database.write() as conn:
+        conn.exec_driver_sql(
+            "update source_status set state = 'denied', error = 'no right to look' where source = 'usage'"
+        )
+    answer = costguard("sources", "-c", str(stage.config), env=ENV)
+    assert answer.code == 69
+    assert "no right to look" in " ".join(answer.out.split())
+    assert costguard("sources", "-c", str(stage.config), "--json", env=ENV).code == 69
+
+
+def test_a_closed_pipe_is_no_error(staged: Stage) -> None:
+    answer = process("fleet", "--json", "-c", f'"{staged.config}"', cwd=staged.folder, env=ENV, shell="| head -1")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.strip() == "{"
+
+
+def test_a_pipe_has_no_escape_codes_and_logs_stay_on_stderr(staged: Stage) -> None:
+    answer = process("fleet", "-c", f'"{staged.config}"', cwd=staged.folder, env={**ENV, "COSTGUARD_LOG": "DEBUG"})
+    assert answer.code == 0
+    assert "\x1b" not in answer.out + answer.err
+
+
+@pytest.mark.parametrize(("plain", "coloured"), [("1", False), ("", True)])
+def test_no_color_on_a_terminal(staged: Stage, plain: str, coloured: bool) -> None:
+    ours, theirs = pty.openpty()
+    env = {**os.environ, **ENV, "NO_COLOR": plain, "TERM": "xterm-256color", "COSTGUARD_LOG": "ERROR", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "costguard", "findings", "-c", str(staged.config)]
+    subprocess.run(command, stdout=theirs, stderr=theirs, env=env, timeout=60, check=True)
+    os.close(theirs)
+    text = b""
+    try:
+        while part := os.read(ours, 65536):
+            text += part
+    except OSError:
+        pass  # Linux tells the end of a terminal as an error.
+    finally:
+        os.close(ours)
+    assert ("\x1b[" in text.decode()) is coloured
+
+
+def test_check_is_quick_to_start(staged: Stage) -> None:
+    """What `check` imports is counted, not timed: no SDK, no web server, no browser of names."""
+    probe = (
+        "import sys; sys.argv = ['costguard', 'check', '-c', sys.argv[1]]\n"
+        "from costguard.cli.main import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(*sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)"
+    )
+    folder = staged.folder.parent / "quick"
+    folder.mkdir(exist_ok=True)
+    (folder / "costguard.yaml").write_text("version: 1\naccounts: [{name: s, provider: simulated}]\n", "utf-8")
+    command = [sys.executable, "-c", probe, str(folder / "costguard.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=dict(os.environ))
+    heavy = {"boto3", "uvicorn", "starlette", "sqlalchemy", "alembic", "apscheduler", "httpx", "jinja2", "babel"}
+    assert heavy & set(done.stderr.split()) == set()
+    assert json.dumps(done.stdout)
