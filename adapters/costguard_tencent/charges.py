@@ -1,22 +1,23 @@
 """The Billing and Balances roles: the bill's detail rows, of closed months made equal to the month's own summary.
 
 Hours are settled with delay and rows restated, so whole months are read again and again. The monthly row that evens
-out eight decimals and two is one of the detail rows.
+out eight decimals and two is one of the detail rows. Prepaid terms are looked for in the months before as well.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from costguard.domain.charge import Balance, Charge, Stage
 from costguard.domain.money import Money
 from costguard.errors import PermissionDenied, ProviderError
-from costguard_tencent import bills
+from costguard_tencent import bills, terms
 from costguard_tencent.bills import Month
 from costguard_tencent.client import PAGE_CAP, Api, bad, log
 from costguard_tencent.errors import Call
 from costguard_tencent.fields import BEIJING, read_amount, read_fen
 from costguard_tencent.inventory import InventoryRole
+from costguard_tencent.terms import Term
 
 HISTORY_MONTHS = 18
 _ROWS = 300
@@ -33,6 +34,7 @@ class BillingRole:
         self._api, self._inventory = api, inventory
         self._zone = api.spec.billing_timezone or BEIJING
         self._regions: Mapping[str, str] | None = None
+        self._terms: dict[date, Sequence[Term]] = {}
 
     def charges(self, start: datetime, end: datetime) -> Iterator[Charge]:
         """Charges of the months that [start, end) touches, up to today, of the last 18 months."""
@@ -69,23 +71,45 @@ class BillingRole:
         stage = Stage.FINAL if summary is not None else Stage.PROVISIONAL
         month = Month(self._api.account, first, self._zone, self._api.currency, stage)
         sums: dict[str, Money] = {}
-        for code, charge in self._rows(month):
+        running: list[Term] = []
+        for code, charge, term in self._rows(month):
             sums[code] = sums[code] + charge.billed_cost if code in sums else charge.billed_cost
-            yield charge
+            running += [term] if term else []
+            yield terms.booked(term) if term else charge
+        for count in range(1, terms.MONTHS):
+            running += self._bought(_months_before(first, count), now)
+        for term in running:
+            if (share := terms.share(term, month, now)) is not None:
+                yield share
         for code, (service, amount) in (summary or {}).items():
             rest = amount - sums.get(code, Money.zero(amount.currency))
             if rest:
                 yield bills.difference(code, service, rest, month)
 
-    def _rows(self, month: Month) -> Iterator[tuple[str, Charge]]:
-        """Product code and charge of each row, until a page is short: the total is a day old and may be too low."""
+    def _bought(self, first: date, now: datetime) -> Sequence[Term]:
+        """The terms that were paid for in an earlier month. What is final is asked once; what is too old is untold."""
+        if first < _months_before(now.astimezone(self._zone).date().replace(day=1), HISTORY_MONTHS - 1):
+            return ()
+        final = bills.is_final(first, now, self._zone)
+        if first not in self._terms:
+            month = Month(self._api.account, first, self._zone, self._api.currency, Stage.PROVISIONAL)
+            found = tuple(term for _, _, term in self._rows(month, "prePay") if term)
+            if not final:
+                return found
+            self._terms[first] = found
+        return self._terms[first]
+
+    def _rows(self, month: Month, pay_mode: str | None = None) -> Iterator[tuple[str, Charge, Term | None]]:
+        """Product code, charge and prepaid term of each row, until a page is short: the total is a day old and may be
+        too low."""
         call = self._call("DescribeBillDetail")
         seen: dict[str, int] = {}
         offset, context = 0, None
         for _ in range(PAGE_CAP):
             answer = self._api.read(
                 "billing", "DescribeBillDetail", "",
-                Month=month.cycle, Offset=offset, Limit=_ROWS, NeedRecordNum=0, Context=context,
+                Month=month.cycle, Offset=offset, Limit=_ROWS, NeedRecordNum=0, PayMode=pay_mode,
+                Context=context,
             )  # fmt: skip
             page = self._api.items(answer, "DetailSet", call)
             before = len(seen)
@@ -97,7 +121,7 @@ class BillingRole:
                     charge = bills.read_row(row, key, month, self._region)
                 except (ValueError, TypeError, AttributeError):
                     raise bad(call, "DetailSet", "a row of an unknown shape") from None
-                yield str(row.get("BusinessCode") or ""), charge
+                yield str(row.get("BusinessCode") or ""), charge, terms.read_term(row, charge)
             if len(page) < _ROWS:
                 return
             if len(seen) == before:
