@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from costguard.config.channels import ChannelBase, DingtalkChannel, FeishuChannel, SlackChannel
+from costguard.config.channels import ChannelBase, DingtalkChannel, FeishuChannel, SlackChannel, WecomChannel
 from costguard.config.load import Config
 from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
@@ -12,6 +12,7 @@ from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.route import Person, Place, Routing
 from costguard.notify.settings import ChannelConfig, DeliverySettings
 from costguard.notify.slack.config import SlackConfig
+from costguard.notify.wecom.config import WecomConfig
 from costguard.rules.currency import Rates
 from costguard.web.auth import Token
 from costguard.web.settings import PageSettings
@@ -87,6 +88,8 @@ def channel_config(channel: ChannelBase) -> ChannelConfig:
             return DingTalkConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
         case FeishuChannel():
             return FeishuConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
+        case WecomChannel():
+            return WecomConfig(**common, url=channel.url)
         case _:
             raise ConfigError(f"channel {channel.name} cannot send in this version")
 

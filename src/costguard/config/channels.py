@@ -156,6 +156,12 @@ class WecomChannel(ChannelBase):
     url: SecretUrl
     """The robot's address; the key inside is the secret."""
 
+    @model_validator(mode="after")
+    def _key(self) -> Self:
+        if "key=" not in urlsplit(self.url.get_secret_value()).query:
+            raise ValueError("the robot's url must hold its key (…/cgi-bin/webhook/send?key=…)")
+        return self
+
 
 class EmailChannel(ChannelBase):
     """E-mail over SMTP with TLS."""
@@ -204,6 +210,6 @@ def unavailable(channel: ChannelBase) -> tuple[str, str] | None:
             return "token", f"the slack bot is {_NOT_YET}: an incoming webhook (url) can be used"
         case DingtalkChannel(mode="stream"):
             return "mode", f"dingtalk stream mode is {_NOT_YET}: a robot (url, secret) can be used"
-        case WecomChannel() | EmailChannel() | WebhookChannel():
+        case EmailChannel() | WebhookChannel():
             return "kind", f"{channel.kind} is {_NOT_YET}"
     return None

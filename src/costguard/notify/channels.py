@@ -14,6 +14,8 @@ from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.settings import ChannelConfig
 from costguard.notify.slack.channel import SlackWebhook
 from costguard.notify.slack.config import SlackConfig
+from costguard.notify.wecom.channel import WecomRobot
+from costguard.notify.wecom.config import WecomConfig
 from costguard.ports import Channel, Clock
 
 SEND_DEADLINE = timedelta(seconds=15)
@@ -32,6 +34,7 @@ CHANNEL_KINDS: Mapping[str, ChannelKind] = MappingProxyType(
         "slack": ChannelKind(SlackConfig, SlackWebhook),
         "dingtalk": ChannelKind(DingTalkConfig, DingTalkRobot),
         "feishu": ChannelKind(FeishuConfig, FeishuBot),
+        "wecom": ChannelKind(WecomConfig, WecomRobot),
     }
 )
 

@@ -16,6 +16,7 @@ from costguard.notify.feishu import markup as feishu
 from costguard.notify.slack import markup as slack
 from costguard.notify.stories import Teller
 from costguard.notify.story import Story, clean, cut
+from costguard.notify.wecom import markup as wecom
 from costguard.notify.words import words
 from costguard.ports import Message
 
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 FORMATS: Mapping[str, Callable[[Story, str, str], Message]] = {
     "slack": slack.message,
     "dingtalk": dingtalk.message,
+    "wecom": wecom.message,
     "plain": plain.message,
 }
 # These also show or carry what the words do not: the kind by its colour, the thread, the facts themselves.

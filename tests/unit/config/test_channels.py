@@ -20,7 +20,7 @@ BOT = "https://open.feishu.cn/open-apis/bot/v2/hook/x"
         ({"kind": "slack", "token": "xoxb-1", "channel": "C1"}, "token"),
         ({"kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b"}, "mode"),
         ({"kind": "feishu", "url": BOT, "secret": "x", "keyword": "告警"}, None),
-        ({"kind": "wecom", "url": HOOK}, "kind"),
+        ({"kind": "wecom", "url": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=x"}, None),
         ({"kind": "email", "smtp": "smtps://h", "to": "a@b"}, "kind"),
         ({"kind": "webhook", "url": HOOK}, "kind"),
     ],
@@ -43,6 +43,7 @@ def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str |
         {"kind": "dingtalk", "mode": "stream", "client_id": "a"},
         {"kind": "email", "smtp": "smtps://h", "to": []},
         {"kind": "feishu", "url": HOOK},
+        {"kind": "wecom", "url": HOOK},
         {"kind": "pager"},
     ],
 )

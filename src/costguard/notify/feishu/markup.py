@@ -96,7 +96,7 @@ def _spans(spans: Sequence[Span], mentions: Mapping[str, str]) -> str:
     for span in spans:
         rendered = _span(span, mentions)
         if len(rendered.encode()) > room:
-            return done + escape(cut_bytes(span.text, room // 3))
+            return done + (cut_bytes(escape(span.text), room) if room >= 3 else "")
         done += rendered
         room -= len(rendered.encode())
     return done

@@ -156,4 +156,10 @@ TECHNICAL = {
     "the card is too long": "卡片太长",
     "sent too fast, or Feishu is busy at the full hour": "发送过快，或飞书在整点繁忙",
     "not Feishu's answer: is a proxy or a login page in between?": "不是飞书的应答：中间有代理或登录页？",
+    "WeCom is busy": "企业微信系统繁忙",
+    "the robot's key is not valid": "机器人的 key 无效",
+    "is the robot still in the group? copy its webhook again": "机器人还在群里吗？请重新复制它的 webhook",
+    "sent too fast, more than 20 messages a minute": "发送过快，一分钟超过 20 条",
+    "a parameter is wrong or the message is too long": "参数不对或消息太长",
+    "not WeCom's answer: is a proxy or a login page in between?": "不是企业微信的应答：中间有代理或登录页？",
 }

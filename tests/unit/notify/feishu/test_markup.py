@@ -80,3 +80,4 @@ def test_what_is_cut_is_cut_in_the_data() -> None:
     body = message(Story("t", (Line("原因", text(Span("机" * 3000, "bold"))),)), "k", "f", {}).body
     assert body.endswith("…")
     assert body.count("**") == 2
+    assert len(body.encode()) > 1900

@@ -10,6 +10,7 @@ from costguard.notify.dingtalk.errcodes import ERRCODES, security_hint
 from costguard.notify.doc import Doc
 from costguard.notify.feishu.codes import CODES
 from costguard.notify.slack import channel as slack
+from costguard.notify.wecom import errcodes as wecom
 from costguard.notify.words import terms_zh, words
 from costguard.notify.words.zh import Zh
 
@@ -81,7 +82,7 @@ def test_currencies_are_named_one_by_one() -> None:
 def test_every_technical_sentence_has_its_chinese_one() -> None:
     known = terms_zh.TECHNICAL
     sentences = {m.detail for m in ERRCODES.values()} | {m.hint for m in ERRCODES.values() if m.hint}
-    sentences |= {text for m in CODES.values() for text in (m.detail, m.hint) if text}
+    sentences |= {text for m in (*CODES.values(), *wecom.ERRCODES.values()) for text in (m.detail, m.hint) if text}
     sentences |= {security_hint(text) for text in ("keyword", "sign", "IP", "")} | set(slack._THEIRS.values())
     assert sorted(sentences - set(known)) == []
 

@@ -1,0 +1,1 @@
+"""WeCom (企业微信): the group robot and its markdown."""
