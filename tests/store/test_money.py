@@ -105,6 +105,15 @@ def test_a_restated_month_replaces_the_month(database: Database) -> None:
         assert found == [("prod", "row-4"), ("test", "row-3"), ("prod", "row-9")]
 
 
+def test_a_whole_reading_takes_away_what_the_bill_no_longer_has(database: Database) -> None:
+    """I06: a line that a restated bill dropped is not added up for ever."""
+    earlier = charge(3, billing_period_start=MONTH - 28 * DAY)
+    with database.write() as conn:
+        charges.put(conn, [charge(1), charge(2), charge(4, account="lab"), earlier])
+        assert charges.keep_only(conn, "prod", MONTH, {"row-2", "row-9"}) == 1
+        assert {c.row_key for c in charges.list_charges(conn, MONTH, MONTH + 9 * DAY)} == {"row-2", "row-3", "row-4"}
+
+
 def test_sums_keep_what_must_not_be_added_apart(database: Database) -> None:
     rows = [
         charge(1),

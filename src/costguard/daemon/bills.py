@@ -1,6 +1,6 @@
 """Bills, balances and quotas: read a few times a day, stored as the provider tells them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from costguard.domain.time import local_midnight
 from costguard.ports import Balances, Billing, Clock, Quotas
 from costguard.store import charges
 from costguard.store.database import Database
+from costguard.store.sql import chunks
 
 # A month is still restated in the first days of the next one.
 _RESTATED_UNTIL = 5
@@ -34,14 +35,14 @@ class Biller:
         now = self.clock.now()
 
         def look() -> int:
-            count = 0
-            batch: list[Charge] = []
-            for charge in connection.charges(min(self._since(account, now), since or now), now):
-                batch.append(charge)
-                if len(batch) == _BATCH:
-                    count += self._put(batch)
-                    batch = []
-            return count + self._put(batch)
+            seen: dict[datetime, set[str]] = {}
+            begin = min(self._since(account, now), since or now)
+            for batch in chunks(connection.charges(begin, now), _BATCH):
+                self._put(batch)
+                for charge in batch:
+                    seen.setdefault(charge.billing_period_start, set()).add(charge.row_key)
+            self._tidy(account.name, seen)
+            return sum(map(len, seen.values()))
 
         return self._source(account, NO_REGION, "charges", look)
 
@@ -79,11 +80,15 @@ class Biller:
             first = (first - timedelta(days=1)).replace(day=1)
         return local_midnight(first, zone)
 
-    def _put(self, batch: list[Charge]) -> int:
-        if not batch:
-            return 0
+    def _put(self, batch: Sequence[Charge]) -> None:
         with self.database.write() as conn:
-            return charges.put(conn, batch)
+            charges.put(conn, batch)
+
+    def _tidy(self, account: str, seen: Mapping[datetime, Collection[str]]) -> None:
+        """What a period was billed earlier and is no longer goes, once the whole of it has been read."""
+        with self.database.write() as conn:
+            for start, keys in seen.items():
+                charges.keep_only(conn, account, start, keys)
 
     def _source(self, account: Account, region: str, source: str, look: Callable[[], int]) -> bool:
         outcome = attempt(look)

@@ -63,11 +63,15 @@ class SnapshotBuilder:
         leader: bool = True,
         refs: Collection[ResourceRef] | None = None,
         usage_until: datetime | None = None,
+        rules: Collection[str] | None = None,
     ) -> Snapshot:
         """The facts at ``now``; ``refs`` limits whose usage is read (a look at one box needs no others').
 
         ``usage_until``: the usage windows are those of that earlier moment (a hook's own work is none).
+        ``rules``: who will look at it (None: every configured one); what only others ask for is left out, a month of
+        spending above all.
         """
+        asked = self._rules if rules is None else self._rules & frozenset(rules)
         settings = self.config.settings
         accounts = {name: account.facts(now) for name, account in self.accounts.items()}
         known = [r for r in inventory.resources(conn) if r.ref.account in accounts]
@@ -88,12 +92,12 @@ class SnapshotBuilder:
             disputed_until=levers.disputed_until(conn, now),
             spot_prices=_of_charge_type(conn, now, ChargeType.SPOT),
             on_demand_prices=_of_charge_type(conn, now, ChargeType.ON_DEMAND),
-            spend=self._spend(conn, now, known),
+            spend=self._spend(conn, now, known) if asked & _SPENDERS else (),
             gaps=facts.gaps(conn),
-            unattached_since=facts.unattached(conn) if "waste" in self._rules else {},
-            quotas=facts.quotas(conn) if "quota" in self._rules else (),
-            month_use=facts.month_use(conn, known, now) if "expiry" in self._rules else {},
-            balances=charges.balances(conn) if "balance" in self._rules else (),
+            unattached_since=facts.unattached(conn) if "waste" in asked else {},
+            quotas=facts.quotas(conn) if "quota" in asked else (),
+            month_use=facts.month_use(conn, known, now) if "expiry" in asked else {},
+            balances=charges.balances(conn) if "balance" in asked else (),
             exchange_rates=settings.rates(),
             calendars=self.config.calendars,
             timezone=settings.timezone.key,
@@ -131,8 +135,6 @@ class SnapshotBuilder:
         return usage.windows(conn, self.specs, now, delay, period, running.keys(), running)
 
     def _spend(self, conn: Connection, now: datetime, known: Sequence[Resource]) -> tuple[Spend, ...]:
-        if not self._rules & _SPENDERS:
-            return ()
         zone = self.config.settings.timezone
         since = local_midnight((now - _SPEND).astimezone(zone).date(), zone)
         return tuple(spend(intervals(conn, since, now, known), since, now, zone))

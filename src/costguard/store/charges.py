@@ -1,6 +1,6 @@
 """Bills: rows by account and row key, so that the same import twice is one import."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -19,6 +19,7 @@ _ROWS = Rows(Charge)
 _BALANCES = Rows(Balance)
 _KEYS = ["account", "row_key"]
 _BATCH = 2_000
+_KEYS_PER_STATEMENT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,19 @@ def replace_period(conn: Connection, account: str, billing_period_start: datetim
     gone = conn.execute(old).rowcount
     put(conn, charges)
     return gone
+
+
+def keep_only(conn: Connection, account: str, billing_period_start: datetime, row_keys: Collection[str]) -> int:
+    """Removes the rows of a billing period that are none of ``row_keys``: restated bills lose rows as well.
+
+    Returns how many there were.
+    """
+    within = (table.c.account == account, table.c.billing_period_start == billing_period_start)
+    known = conn.execute(select(table.c.row_key).where(*within)).scalars()
+    gone = [key for key in known if key not in row_keys]
+    for batch in chunks(gone, _KEYS_PER_STATEMENT):
+        conn.execute(delete(table).where(*within, table.c.row_key.in_(batch)))
+    return len(gone)
 
 
 def list_charges(conn: Connection, start: datetime, end: datetime, *, account: str | None = None) -> Iterator[Charge]:
