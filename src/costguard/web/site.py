@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount
@@ -21,19 +23,11 @@ from costguard.errors import CostguardError, ProviderError, StoreError, UsageErr
 from costguard.ports import Clock
 from costguard.store.database import Database
 from costguard.web.auth import Refused, Token
+from costguard.web.headers import SecureHeaders
 from costguard.web.overview import ChatLine
 from costguard.web.settings import PageSettings
 
 STATIC = Path(__file__).parent / "static"
-# Pages load nothing from elsewhere and are framed by nobody.
-_HEADERS = {
-    "content-security-policy": (
-        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        "frame-ancestors 'none'; base-uri 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-}
 
 
 def _no_undo(action_id: str, person: str) -> Action:
@@ -66,26 +60,21 @@ class Site:
 
 def create(site: Site) -> Starlette:
     """The ASGI application."""
-    from costguard.web import api, health, pages
+    from costguard.web import api, health, login, pages
 
     routes = [
         *pages.routes(site),
+        *login.routes(site),
         *api.routes(site),
         *health.routes(site),
         Mount("/static", StaticFiles(directory=STATIC)),
         *site.mounts,
     ]
-    app = Starlette(
+    return Starlette(
         routes=routes,
-        exception_handlers={Refused: _refused, CostguardError: _failed},
+        middleware=[Middleware(SecureHeaders)],
+        exception_handlers={Refused: _refused, CostguardError: _failed, HTTPException: _no_such},
     )
-    return app
-
-
-def secured(response: Response) -> Response:
-    """The response with the headers of a page."""
-    response.headers.update(_HEADERS)
-    return response
 
 
 def error_document(message: str, kind: str, candidates: Sequence[str] = ()) -> dict[str, object]:
@@ -99,6 +88,12 @@ def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     headers = {"www-authenticate": "Bearer"} if error.status == 401 else None
     return JSONResponse(error_document(str(error), "Refused"), error.status, headers)
+
+
+def _no_such(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    document = error_document(f"{request.method} {request.url.path}: {error.detail}", "NoSuchPath")
+    return JSONResponse(document, error.status_code, error.headers)
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -57,6 +57,8 @@ class Speech:
         key = f"lever.{lever}" if lever else f"log.{entry.kind.value}"
         if entry.kind is LedgerKind.CANCELLED and entry.actor == OURS:
             key = "log.at_work"
+        if entry.kind is LedgerKind.SAVING and entry.money is not None:
+            key = "log.lost" if entry.money.nanos < 0 else "log.saved"
         if why := evidence.get("why"):
             key = f"superseded.{why}"
         if key not in WORDS:
@@ -69,6 +71,6 @@ class Speech:
             reason=evidence.get("reason") or (self.t(f"guard.{entry.code}") if entry.code else entry.text),
             owner=evidence.get("owner", ""),
             until=self.day_at(until) if isinstance(until, datetime) else "",
-            money=entry.money or "",
+            money=entry.money or evidence.get("per_hour", ""),
             text=entry.text,
         )

@@ -11,6 +11,13 @@ Language = Literal["zh", "en"]
 WORDS: dict[str, tuple[str, str]] = {
     "overview": ("总览", "Overview"),
     "skip": ("跳到正文", "Skip to content"),
+    "login.token": ("访问令牌", "Access token"),
+    "login.go": ("登录", "Sign in"),
+    "login.wrong": ("令牌不对。", "That token is not known here."),
+    "login.hint": (
+        "令牌写在 costguard.yaml 的 web.tokens 里，需要 read 权限。",
+        "Tokens are under web.tokens in costguard.yaml; one with the scope read will do.",
+    ),
     "mode.dry_run": ("演练：不会关机", "Dry run: stops nothing"),
     "mode.enforce": ("执行", "Enforcing"),
     "paused": ("紧急暂停中", "Paused"),
@@ -148,6 +155,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "superseded.gone": ("已不在运行，无需再管", "no longer running; nothing to do"),
     "superseded.policy": ("策略变了，重新判断", "the policy changed; judged anew"),
     "log.saving": ("每小时少花 {money}", "{money} an hour less"),
+    "log.saved": ("这段节省到此为止，共 {money}", "the saving ends here: {money} in all"),
+    "log.lost": ("误关，节省改计为 {money}", "a false stop: the saving now counts {money}"),
     "log.undo": ("{actor} 要求重新启动", "started again for {actor}"),
     "log.system": ("{text}", "{text}"),
     "lever.keep": ("{actor} 保留到 {until}：{reason}", "kept by {actor} until {until}: {reason}"),

@@ -1,0 +1,67 @@
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from costguard.cli.console import Column, Screen, ago, money, plural, span, when
+from costguard.domain.money import Money
+
+ZONE = ZoneInfo("Asia/Shanghai")
+NOW = datetime(2026, 11, 30, 15, 30, tzinfo=UTC)
+COLUMNS = (
+    Column("NAME", flexible=True),
+    Column("PRICE", right=True),
+    Column("ACCOUNT", drop=2),
+    Column("UP", drop=1),
+)
+ROW = ("train-a800-03", "¥34.74", "a-rather-long-account-name", "6h50m")
+
+
+def _table(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *rows: tuple[str, ...]
+) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    Screen().table("", COLUMNS, rows or (ROW,), "nothing here")
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"),
+    [(80, {"NAME", "PRICE", "ACCOUNT", "UP"}), (40, {"NAME", "PRICE", "UP"}), (22, {"NAME", "PRICE"})],
+)
+def test_the_most_dispensable_columns_go_first(
+    width: int, kept: set[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = _table(width, capsys, monkeypatch).splitlines()[0]
+    assert set(head.split()) == kept
+
+
+def test_names_are_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("[red]x[/red]", ":computer:", "back\\", "[/]", "测试机"):
+        assert name in _table(80, capsys, monkeypatch, (name, "-", "-", "-"))
+
+
+def test_no_rows_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().table("", COLUMNS, (), "nothing here")
+    assert capsys.readouterr().out == "nothing here\n"
+
+
+def test_with_json_nothing_but_documents_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(as_json=True)
+    screen.say("hello")
+    with screen.progress("working") as bar:
+        bar.step("more")
+    screen.document({"a": "机"})
+    assert capsys.readouterr() == ('{\n  "a": "机"\n}\n', "")
+
+
+def test_times_spans_and_amounts() -> None:
+    assert when(NOW, NOW, ZONE) == "23:30"
+    assert when(NOW + timedelta(hours=1), NOW, ZONE) == "12-01 00:30"
+    assert when(None, NOW, ZONE) == ago(None, NOW) == money(None) == "-"
+    assert ago(NOW - timedelta(minutes=37, seconds=31), NOW) == "37m"
+    assert ago(NOW + timedelta(hours=1), NOW) == "0s"
+    assert span(timedelta(seconds=42)) == "42s"
+    assert span(timedelta(hours=50)) == "2d2h"
+    assert money(Money.of("34.742", "CNY"), "/h") == "¥34.74/h"
+    assert [plural(n, "try", "tries") for n in (0, 1, 2)] == ["0 tries", "1 try", "2 tries"]
