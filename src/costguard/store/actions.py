@@ -12,7 +12,7 @@ from costguard.domain.action import IN_FLIGHT, Action, ActionState
 from costguard.domain.resource import ResourceRef
 from costguard.errors import StaleWrite
 from costguard.store.rows import Rows
-from costguard.store.sql import insert as insert_into
+from costguard.store.sql import insert_new
 from costguard.store.tables import action as table
 
 _ROWS = Rows(Action)
@@ -21,8 +21,7 @@ _OPEN = [state for state in ActionState if not state.terminal]
 
 def insert(conn: Connection, action: Action) -> Action:
     """Stores a new ladder. Raises StaleWrite when its fingerprint has an open one, or its slot is taken."""
-    statement = insert_into(conn, table).values(**_row(action)).on_conflict_do_nothing()
-    if conn.execute(statement.returning(table.c.id)).first() is None:
+    if not insert_new(conn, table, _row(action)):
         raise StaleWrite(f"{action.subject.key} already has an open ladder of {action.policy}")
     return action
 

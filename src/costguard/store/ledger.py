@@ -11,6 +11,7 @@ from costguard.store.rows import Rows
 from costguard.store.tables import ledger as table
 
 _ROWS = Rows(LedgerEntry)
+_ADD = insert(table).returning(table.c.id)
 
 
 def append(conn: Connection, entries: Iterable[LedgerEntry]) -> tuple[int, ...]:
@@ -19,7 +20,7 @@ def append(conn: Connection, entries: Iterable[LedgerEntry]) -> tuple[int, ...]:
     for entry in entries:
         row = _ROWS.row(entry)
         del row["id"]
-        ids.append(conn.execute(insert(table).values(**row).returning(table.c.id)).scalar_one())
+        ids.append(conn.execute(_ADD, row).scalar_one())
     return tuple(ids)
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, delete, fu
 from costguard.domain.notice import Notice, NoticeKind, NoticeState, SendReason
 from costguard.errors import StaleWrite
 from costguard.store.rows import Rows
-from costguard.store.sql import chunks, insert
+from costguard.store.sql import chunks, insert_new
 from costguard.store.tables import notice as table
 from costguard.store.tables import send_log
 
@@ -44,12 +44,7 @@ class SendRecord:
 
 def enqueue(conn: Connection, notices: Iterable[Notice]) -> tuple[str, ...]:
     """Queues notices and returns the ids of those that are new; one with a known ``idem_key`` is the same notice."""
-    added = []
-    for notice in notices:
-        statement = insert(conn, table).values(**_ROWS.row(notice)).on_conflict_do_nothing(index_elements=["idem_key"])
-        if conn.execute(statement.returning(table.c.id)).first() is not None:
-            added.append(notice.id)
-    return tuple(added)
+    return tuple(one.id for one in notices if insert_new(conn, table, _ROWS.row(one), ("idem_key",)))
 
 
 def claim(

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, TypeVar
 from typing import cast as typed_as
 
-from sqlalchemy import BigInteger, Connection, Dialect, FromClause, Table, cast, column, func, literal, select
+from sqlalchemy import BigInteger, Connection, Dialect, FromClause, Insert, Table, cast, column, func, literal, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -31,6 +31,17 @@ def upsert(conn: Connection, table: Table[Any], rows: Sequence[dict[str, Any]], 
     if not rows:
         return
     conn.execute(_upsert(conn.dialect.name, table, tuple(keys), tuple(rows[0])), list(rows))
+
+
+def insert_new(conn: Connection, table: Table[Any], row: dict[str, Any], keys: tuple[str, ...] = ()) -> bool:
+    """Inserts a row unless one has the same ``keys`` (none: the same in any unique index). Whether it was inserted."""
+    return conn.execute(_insert_new(conn.dialect.name, table, keys), row).first() is not None
+
+
+@lru_cache(maxsize=16)
+def _insert_new(dialect: str, table: Table[Any], keys: tuple[str, ...]) -> Insert:
+    statement = _insert(dialect, table).on_conflict_do_nothing(index_elements=list(keys) or None)
+    return statement.returning(*table.primary_key)
 
 
 def upsert_plain(
