@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from costguard import assets
 from costguard.app.app import App
@@ -51,7 +52,7 @@ def run_audit(
     offline: bool = False,
     providers: Sequence[str] = (),
     progress: Callable[[str], None] = lambda what: None,
-) -> tuple[Mapping[str, object], bool]:
+) -> tuple[Mapping[str, Any], bool]:
     """(the ``costguard.audit/1`` document, whether every source could be read). Changes nothing at any provider.
 
     ``offline`` reads the database alone. Raises UsageError for a month that is none or has not begun.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -87,7 +88,7 @@ def read_money(
 
 def run_spend(
     app: App, *, by: str = "account", month: str | None = None, since: datetime | None = None
-) -> Mapping[str, object]:
+) -> Mapping[str, Any]:
     """The ``costguard.spend/1`` document: the month to date, another month, or since a day. Asks no provider.
 
     Raises UsageError for a dimension or month that is none, or a time that has not begun.

@@ -48,7 +48,7 @@ def record(conn: Connection, moves: Sequence[Move], gap: timedelta | None) -> No
     """Opens and closes intervals for a batch of looks.
 
     Where the look before is more than ``gap`` ago, or the resource had been missing, the time between becomes an
-    assumed interval in the state before.
+    assumed interval in the state before, up to where the provider says that it changed.
     """
     closing: list[dict[str, Any]] = []
     opening: list[StateInterval] = []
@@ -62,9 +62,10 @@ def record(conn: Connection, moves: Sequence[Move], gap: timedelta | None) -> No
             opening.append(_interval(before, move.gone_at, now.observed_at))
             opening.append(_interval(now, now.observed_at, None))
         elif gap is not None and now.observed_at - before.observed_at > gap:
+            at = _changed_at(before, now)
             closing.append({"key": now.ref, "at": before.observed_at})
-            opening.append(_interval(before, before.observed_at, now.observed_at))
-            opening.append(_interval(now, now.observed_at, None))
+            opening.append(_interval(before, before.observed_at, at))
+            opening.append(_interval(now, at, None))
         elif _key(before) != _key(now):
             at = _changed_at(before, now)
             closing.append({"key": now.ref, "at": at})

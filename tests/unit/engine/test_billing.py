@@ -1,0 +1,110 @@
+"""Bills as spend: what counts in which basis, how it was paid, and how far it reaches."""
+
+from datetime import timedelta
+from decimal import Decimal
+from itertools import permutations
+from zoneinfo import ZoneInfo
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from costguard.domain.budget import Basis
+from costguard.domain.charge import Charge, ChargeCategory, Stage
+from costguard.domain.money import Money
+from costguard.engine.attribution import Attribution
+from costguard.engine.audit import month_bounds
+from costguard.engine.billing import CREDIT, UNTOLD, Bill, read_bill
+from costguard.testing.builders import NOW, cny, make_charge, make_resource, usd
+
+UTC_ZONE = ZoneInfo("UTC")
+BOX = make_resource("i-1", tags={"owner": "li"})
+START, END = month_bounds("2026-03", UTC_ZONE)
+DAY = timedelta(days=1)
+
+
+def bill(*charges: Charge) -> Bill:
+    return read_bill(charges, START, END, UTC_ZONE, Attribution([BOX], (), {}, {}, {}))
+
+
+def of(found: Bill, basis: Basis) -> Money:
+    return sum((r.money for r in found.rows if r.basis is basis), cny("0"))
+
+
+def test_vouchers_and_credits_pay_and_never_lower_the_cost() -> None:
+    """I02 I12: the three shapes of a discount have the same total: by category and sign, not by the row's place."""
+    used = make_charge("a", cny("90"), list_cost=cny("100"), payments={"cash": cny("60"), "voucher": cny("30")})
+    refund = make_charge("b", cny("-12"), charge_category=ChargeCategory.CREDIT, payments={"cash": cny("-12")})
+    found = bill(used, refund)
+    assert of(found, Basis.LIST) == cny("100")
+    assert of(found, Basis.PAYABLE) == cny("90")
+    assert of(found, Basis.CASH) == cny("48")
+    assert found.payments == {"cash": (cny("48"),), CREDIT: (cny("12"),), "voucher": (cny("30"),)}
+    assert found.invoiced == (cny("78"),)
+    for order in permutations([used, refund]):
+        assert bill(*order).payments == found.payments
+
+
+amounts = st.integers(-(10**14), 10**14).map(lambda nanos: Money(nanos, "CNY"))
+rows = st.builds(
+    lambda cost, voucher, credit, told: make_charge(
+        f"row-{cost.nanos}-{voucher.nanos}",
+        cost,
+        charge_category=ChargeCategory.CREDIT if credit else ChargeCategory.USAGE,
+        payments={"cash": cost - voucher, "voucher": voucher} if told and not credit else {},
+    ),
+    amounts,
+    amounts,
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@given(st.lists(rows, max_size=12), st.randoms())
+def test_means_of_payment_add_up_to_what_was_payable(charges: list[Charge], random: object) -> None:
+    """I06: and neither order nor grouping changes a nano."""
+    found = bill(*charges)
+    paid = sum((m.nanos for amounts in found.payments.values() for m in amounts), 0)
+    assert paid == of(found, Basis.PAYABLE).nanos
+    random.shuffle(charges)  # type: ignore[attr-defined]
+    again = bill(*charges)
+    assert sorted(again.rows, key=str) == sorted(found.rows, key=str)
+    assert again.payments == found.payments
+
+
+def test_usage_counts_by_its_day_and_the_invoice_is_told_beside_it() -> None:
+    """I07: 28 February 23:30, invoiced in March: February's money, March's invoice."""
+    late = make_charge(
+        "late", cny("7"), charge_period_start=START - timedelta(minutes=30), charge_period_end=START
+    )  # fmt: skip
+    found = bill(late)
+    assert found.invoiced == (cny("7"),)
+    assert found.payments == {}, "payments of a month are those of its own usage"
+    assert [r.start for r in found.rows] == [START - timedelta(minutes=30)] * 3
+
+
+def test_a_bill_says_how_far_it_reaches_and_how_settled_it_is() -> None:
+    first = make_charge("a", stage=Stage.FINAL)
+    second = make_charge("b", charge_period_start=NOW, charge_period_end=NOW + 40 * DAY)
+    reach = bill(first, second).reach["prod"]
+    assert (reach.through, reach.stage) == (NOW + DAY, Stage.PROVISIONAL)
+    assert bill(first).reach["prod"].stage is Stage.FINAL
+
+
+def test_the_bills_service_and_owner_go_with_the_resource() -> None:
+    found = bill(make_charge("a", resource_id="i-1", service_name="ECS"), make_charge("b", resource_id="i-other"))
+    assert found.services == {BOX.ref: "ECS"}
+    assert {(r.ref, r.owner) for r in found.rows} == {(BOX.ref, "li"), (None, None)}
+
+
+def test_currencies_stay_apart() -> None:
+    found = bill(make_charge("a", cny("1")), make_charge("b", usd("2"), payments={}))
+    assert found.payments == {UNTOLD: (cny("1"), usd("2"))}
+
+
+def test_a_prepaid_month_is_spread_for_comparing() -> None:
+    """I22: the purchase is paid at once and used day by day."""
+    bought = make_charge("a", cny("3000"), charge_category=ChargeCategory.PURCHASE, effective_cost=cny("0"))
+    used = make_charge("b", billed_cost=cny("0"), effective_cost=cny("100"), consumed_quantity=Decimal(24))
+    found = bill(bought, used)
+    assert of(found, Basis.PAYABLE) == cny("3000")
+    assert sum(r.money.nanos for r in found.effective) == cny("100").nanos
