@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from costguard.config.channels import ChannelBase, DingtalkChannel, FeishuChannel, SlackChannel, WecomChannel
+from costguard.config.channels import (
+    ChannelBase,
+    DingtalkChannel,
+    FeishuChannel,
+    SlackChannel,
+    WebhookChannel,
+    WecomChannel,
+)
 from costguard.config.load import Config
 from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
@@ -12,6 +19,7 @@ from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.route import Person, Place, Routing
 from costguard.notify.settings import ChannelConfig, DeliverySettings
 from costguard.notify.slack.config import SlackConfig
+from costguard.notify.webhook.config import WebhookConfig
 from costguard.notify.wecom.config import WecomConfig
 from costguard.rules.currency import Rates
 from costguard.web.auth import Token
@@ -90,6 +98,8 @@ def channel_config(channel: ChannelBase) -> ChannelConfig:
             return FeishuConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
         case WecomChannel():
             return WecomConfig(**common, url=channel.url)
+        case WebhookChannel():
+            return WebhookConfig(**common, url=channel.url, secret=channel.secret)
         case _:
             raise ConfigError(f"channel {channel.name} cannot send in this version")
 

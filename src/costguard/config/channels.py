@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from costguard.config.texts import Language, Name
+from costguard.notify.webhook.sign import keys
 from costguard.rules.fields import Strict
 from costguard.rules.policy import Texts
 
@@ -187,7 +188,14 @@ class WebhookChannel(ChannelBase):
     """Where each notice is posted as JSON; redirects are not followed."""
 
     secret: Secret | None = None
-    """The signing secret (``whsec_`` and base64)."""
+    """The signing secret (``whsec_`` and base64 of 24 to 64 bytes); two with a space between them while it is rotated.
+    Left out, nothing is signed."""
+
+    @model_validator(mode="after")
+    def _keys(self) -> Self:
+        if self.secret is not None:
+            keys(self.secret.get_secret_value())
+        return self
 
 
 Channel = Annotated[
@@ -210,6 +218,6 @@ def unavailable(channel: ChannelBase) -> tuple[str, str] | None:
             return "token", f"the slack bot is {_NOT_YET}: an incoming webhook (url) can be used"
         case DingtalkChannel(mode="stream"):
             return "mode", f"dingtalk stream mode is {_NOT_YET}: a robot (url, secret) can be used"
-        case EmailChannel() | WebhookChannel():
+        case EmailChannel():
             return "kind", f"{channel.kind} is {_NOT_YET}"
     return None

@@ -14,6 +14,8 @@ from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.settings import ChannelConfig
 from costguard.notify.slack.channel import SlackWebhook
 from costguard.notify.slack.config import SlackConfig
+from costguard.notify.webhook.channel import Webhook
+from costguard.notify.webhook.config import WebhookConfig
 from costguard.notify.wecom.channel import WecomRobot
 from costguard.notify.wecom.config import WecomConfig
 from costguard.ports import Channel, Clock
@@ -35,6 +37,7 @@ CHANNEL_KINDS: Mapping[str, ChannelKind] = MappingProxyType(
         "dingtalk": ChannelKind(DingTalkConfig, DingTalkRobot),
         "feishu": ChannelKind(FeishuConfig, FeishuBot),
         "wecom": ChannelKind(WecomConfig, WecomRobot),
+        "webhook": ChannelKind(WebhookConfig, Webhook),
     }
 )
 

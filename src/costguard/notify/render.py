@@ -16,6 +16,7 @@ from costguard.notify.feishu import markup as feishu
 from costguard.notify.slack import markup as slack
 from costguard.notify.stories import Teller
 from costguard.notify.story import Story, clean, cut
+from costguard.notify.webhook import markup as webhook
 from costguard.notify.wecom import markup as wecom
 from costguard.notify.words import words
 from costguard.ports import Message
@@ -31,6 +32,7 @@ FORMATS: Mapping[str, Callable[[Story, str, str], Message]] = {
 # These also show or carry what the words do not: the kind by its colour, the thread, the facts themselves.
 FACTUAL: Mapping[str, Callable[[Story, str, str, Mapping[str, Any]], Message]] = {
     "feishu": feishu.message,
+    "webhook": webhook.message,
 }
 
 

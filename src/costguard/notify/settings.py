@@ -6,7 +6,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from costguard.domain.notice import NoticeKind
 from costguard.rules.fields import Strict
@@ -61,6 +61,8 @@ class ChannelConfig(Strict):
     ``proxy``: an http:// or https:// proxy for this channel alone. ``max_per_minute`` None: the platform's own
     limit with a margin.
     """
+
+    model_config = ConfigDict(hide_input_in_errors=True)  # what is wrong with a secret is still a secret
 
     name: str
     kind: str

@@ -7,6 +7,7 @@ from costguard.config.channels import CHANNELS, Channel, ChannelBase, unavailabl
 
 _ANY: TypeAdapter[ChannelBase] = TypeAdapter(Channel)
 HOOK = "https://hooks.slack.com/services/T/B/x"
+KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ROBOT = "https://oapi.dingtalk.com/robot/send?access_token=x"
 BOT = "https://open.feishu.cn/open-apis/bot/v2/hook/x"
 
@@ -22,7 +23,8 @@ BOT = "https://open.feishu.cn/open-apis/bot/v2/hook/x"
         ({"kind": "feishu", "url": BOT, "secret": "x", "keyword": "告警"}, None),
         ({"kind": "wecom", "url": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=x"}, None),
         ({"kind": "email", "smtp": "smtps://h", "to": "a@b"}, "kind"),
-        ({"kind": "webhook", "url": HOOK}, "kind"),
+        ({"kind": "webhook", "url": HOOK}, None),
+        ({"kind": "webhook", "url": HOOK, "secret": f"whsec_{KEY} {KEY}"}, None),
     ],
 )
 def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str | None) -> None:
@@ -44,6 +46,8 @@ def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str |
         {"kind": "email", "smtp": "smtps://h", "to": []},
         {"kind": "feishu", "url": HOOK},
         {"kind": "wecom", "url": HOOK},
+        {"kind": "webhook", "url": HOOK, "secret": "whsec_c2hvcnQ="},
+        {"kind": "webhook", "url": HOOK, "secret": "no base64 at all"},
         {"kind": "pager"},
     ],
 )

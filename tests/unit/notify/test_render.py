@@ -17,7 +17,14 @@ from costguard.notify.samples import SAMPLE_NOW, sample_facts
 from costguard.ports import Message
 
 EXPECTED = Path(__file__).parent / "expected"
-HANDLES = {"slack": "U012ZHANG", "dingtalk": "13800000000", "feishu": "ou_012zhang", "wecom": "zw", "plain": ""}
+HANDLES = {
+    "slack": "U012ZHANG",
+    "dingtalk": "13800000000",
+    "feishu": "ou_012zhang",
+    "wecom": "zw",
+    "webhook": "",
+    "plain": "",
+}
 
 
 def rendered(name: str, fmt: str, language: str, **options: object) -> Message:

@@ -162,4 +162,22 @@ TECHNICAL = {
     "sent too fast, more than 20 messages a minute": "发送过快，一分钟超过 20 条",
     "a parameter is wrong or the message is too long": "参数不对或消息太长",
     "not WeCom's answer: is a proxy or a login page in between?": "不是企业微信的应答：中间有代理或登录页？",
+    "the receiver asks to wait": "接收方要求稍后再发",
+    "the receiver answers with a redirect": "接收方返回了跳转",
+    "the receiver refused the message": "接收方不接受这条消息",
+    "the receiver refused the request": "接收方拒绝了请求",
+    "the receiver has a fault": "接收方出错",
+    "a page, not a receiver's answer: is a proxy or a login page in between?": (
+        "返回的是网页，不是接收方的应答：中间有代理或登录页？"
+    ),
+    "redirects are not followed: set url to where it leads": "不会跟随跳转：请把 url 直接设成最终地址",
+    "the receiver refused the signature: is the secret the same, is the clock of this machine right?": (
+        "接收方没有通过签名校验：两边的密钥一样吗？本机时钟准不准？"
+    ),
+    "the receiver does not allow this; a firewall in between?": "接收方不允许；中间有防火墙？",
+    "nothing listens at this address; look at the path": "这个地址上没有接收方，请检查路径",
+    "nothing takes a POST at this address; look at the path": "这个地址不接受 POST，请检查路径",
+    "the receiver is gone for good: remove this channel or give it a new url": (
+        "接收方已永久停用：请删除这个渠道或换成新的 url"
+    ),
 }

@@ -1,0 +1,1 @@
+"""Generic webhooks, signed as Standard Webhooks say."""
