@@ -29,7 +29,8 @@ from costguard.engine.spend import Line, SpendBook, drivers, rates_json, reach_j
 from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
 
-_FINAL_AFTER = timedelta(days=3, hours=12)
+# Noon of the 3rd: no provider settles a month earlier.
+_FINAL_AFTER = timedelta(days=2, hours=12)
 
 
 @dataclass(frozen=True, slots=True)

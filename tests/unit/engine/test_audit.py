@@ -1,16 +1,30 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from costguard.domain.action import ActionState
 from costguard.domain.budget import Interval
+from costguard.domain.charge import Charge, Stage
+from costguard.domain.decision import GuardCode
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Ends, Kind, Resource, ResourceRef, State, StopEffect
 from costguard.domain.snapshot import SourceState, SourceStatus
-from costguard.engine.audit import AuditFacts, audit, default_month, month_bounds
+from costguard.engine.attribution import Attribution
+from costguard.engine.audit import (
+    AuditFacts,
+    attached_per_hour,
+    audit,
+    default_month,
+    month_bounds,
+    still_costs,
+)
+from costguard.engine.billing import read_bill
 from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
+from costguard.testing.builders import make_action, make_charge
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 11, 4, tzinfo=UTC)
@@ -105,3 +119,93 @@ def test_the_month_is_the_local_one() -> None:
     assert default_month(datetime(2026, 11, 3, 17, tzinfo=UTC), ZONE) == "2026-11"
     with pytest.raises(ValueError, match="not a month"):
         month_bounds("2026-13", ZONE)
+
+
+def billed(resource: Resource, day: datetime, amount: str, **fields: Any) -> Charge:
+    money = Money.of(amount, "CNY")
+    month, after = month_bounds(f"{day.astimezone(ZONE):%Y-%m}", ZONE)
+    return make_charge(
+        f"{resource.ref.id}-{day:%d}-{amount}", money, resource_id=resource.ref.id, charge_period_start=day,
+        charge_period_end=day + timedelta(days=1), billing_period_start=month, billing_period_end=after,
+        **fields,
+    )  # fmt: skip
+
+
+def with_bill(known: AuditFacts, *charges: Charge) -> AuditFacts:
+    attribution = Attribution(known.resources, (), {}, {}, {})
+    return replace(known, bill=read_bill(charges, known.start, known.end, ZONE, attribution))
+
+
+def test_a_month_is_final_when_every_account_is_billed_to_the_end() -> None:
+    one = box("a", NOW - timedelta(days=1))
+    day = NOW.replace(hour=16) - timedelta(days=1)
+    later = replace(facts(one), now=datetime(2026, 12, 3, 4, tzinfo=UTC))
+    assert audit(with_bill(later, billed(one, day, "200", stage=Stage.FINAL)))["stage"] == "final"
+    assert audit(with_bill(later, billed(one, day, "200")))["stage"] == "draft"
+    early = replace(later, now=later.now - timedelta(hours=1))
+    assert audit(with_bill(early, billed(one, day, "200", stage=Stage.FINAL)))["stage"] == "draft"
+    assert audit(later)["stage"] == "draft"
+
+
+def test_drivers_compare_whole_days_with_the_same_days_of_the_month_before() -> None:
+    """I07"""
+    grown, gone = box("grown", None), box("gone", None)
+    start = month_bounds("2026-11", ZONE)[0]
+    before = month_bounds("2026-10", ZONE)[0]
+    document = audit(
+        with_bill(
+            facts(grown, gone),
+            billed(grown, start, "90", payments={"cash": Money.of(90, "CNY")}),
+            billed(grown, before, "40"),
+            billed(gone, before + timedelta(days=2), "30"),
+            billed(gone, before + timedelta(days=20), "500"),
+        )
+    )
+    assert [(d["name"], d["why"], d["change"]["amount"]) for d in document["drivers"]] == [  # type: ignore[attr-defined]
+        ("grown", "more", "50"), ("gone", "ended", "-30"),
+    ]  # fmt: skip
+    assert document["spend"]["previous"] == {"amount": "570", "currency": "CNY"}  # type: ignore[index]
+    assert document["payments"] == {
+        "cash": {"amount": "90", "currency": "CNY"}, "invoiced": {"amount": "90", "currency": "CNY"},
+    }  # fmt: skip
+
+
+def test_decisions_are_told_in_the_reports_language() -> None:
+    failed = make_action(state=ActionState.FAILED, error="no permission")
+    waits = make_action(id="act-2", code=GuardCode.APPROVAL)
+    known = replace(facts(box("a", NOW)), actions=[failed, waits], language="zh")
+    text = "\n".join(audit(known)["decisions_needed"])  # type: ignore[arg-type]
+    assert "执行失败" in text
+    assert "等待批准（act-2）" in text
+    assert "1 个运行中的资源没有负责人" in text
+
+
+def test_a_month_that_is_over_is_its_own_forecast() -> None:
+    done = replace(facts(box("a", NOW - timedelta(hours=3))), now=datetime(2026, 12, 9, tzinfo=UTC))
+    document = audit(done)
+    assert document["forecast"]["method"] == "the month is over"  # type: ignore[index]
+    assert document["forecast"]["amount"] == document["spend"]["amount"]  # type: ignore[index]
+
+
+def test_what_would_have_been_stopped_counts_from_its_due_time() -> None:
+    dry = make_action(
+        dry_run=True, state=ActionState.RECORDED, due_at=NOW - timedelta(hours=2), waste_per_hour=Money.of(5, "CNY")
+    )
+    assert audit(replace(facts(), actions=[dry]))["would_have"] == [
+        {"policy": "idle-dev", "actions": 1, "saved": {"amount": "10", "currency": "CNY"}}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "disk", "expected"),
+    [(Ends.YES, "0.5", "0.5"), (Ends.NO, "0.5", "10.5"), (Ends.UNKNOWN, "0.5", None), (Ends.YES, None, None)],
+)
+def test_a_stopped_box_costs_what_hangs_on_it(ends: Ends, disk: str | None, expected: str | None) -> None:
+    """C06 H01: an unknown price of a disk is unknown, not nothing."""
+    stopped = replace(box("a", None), state=State.STOPPED, stop_effect=StopEffect(ends, ("disks",)))
+    held = replace(
+        box("d", NOW, disk), ref=ResourceRef("aliyun", "prod", "cn-beijing", Kind.DISK, "d-1"), depends_on="i-a"
+    )
+    found = still_costs(stopped, attached_per_hour([stopped, held]))
+    assert found == (None if expected is None else Money.of(expected, "CNY"))
+    assert still_costs(stopped, {}) is None, "its disks were not listed"

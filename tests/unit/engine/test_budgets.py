@@ -1,0 +1,47 @@
+"""Budgets in reports: as the rule itself sees them."""
+
+from datetime import timedelta
+
+import pytest
+
+from costguard.engine.budgets import budgets
+from costguard.engine.evaluate import prepare
+from costguard.rules.registry import parse_policy
+from costguard.testing.builders import NOW, cny, make_snapshot, make_spend
+
+DAY = timedelta(days=1)
+
+
+def lines(spent: str, *, amount: str = "1000", now_days: int = 0) -> dict[str, object]:
+    policy = parse_policy(
+        {
+            "name": "team", "rule": "budget", "match": "all", "when": {"amount": f"{amount} CNY"},
+            "respond": [{"do": "notify"}],
+        }
+    )  # fmt: skip
+    other = parse_policy({"name": "tags", "rule": "untagged", "match": "all", "respond": [{"do": "notify"}]})
+    rows = tuple(make_spend(cny(spent), day=NOW - n * DAY) for n in range(1, 5))
+    snapshot = make_snapshot(spend=rows, timezone="UTC")
+    (line,) = budgets([prepare(other), prepare(policy)], snapshot)
+    return line
+
+
+@pytest.mark.parametrize(
+    ("spent", "state", "reached"),
+    [("300", "over", ["50%", "80%", "100%"]), ("130", "at_risk", ["50%"]), ("1", "ok", [])],
+)
+def test_each_budget_says_where_it_stands(spent: str, state: str, reached: list[str]) -> None:
+    """J01: one line for a budget and period, however many steps were reached."""
+    line = lines(spent)
+    assert (line["policy"], line["key"], line["state"], line["reached"]) == ("team", "2026-03", state, reached)
+    assert line["amount"] == {"amount": "1000", "currency": "CNY"}
+    assert line["unknown"] is None
+
+
+def test_missing_money_is_unknown_and_never_well() -> None:
+    """I21"""
+    policy = parse_policy(
+        {"name": "b", "rule": "budget", "match": "all", "when": {"amount": "9 CNY"}, "respond": [{"do": "notify"}]}
+    )
+    (line,) = budgets([prepare(policy)], make_snapshot(timezone="UTC"))
+    assert (line["state"], line["unknown"], line["forecast"]) == ("unknown", "no_spend", None)
