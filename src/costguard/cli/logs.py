@@ -11,7 +11,7 @@ import structlog
 
 from costguard.net.redact import RedactingFilter, Redactor
 
-_NOISY = ("httpx", "httpcore", "apscheduler", "urllib3", "botocore", "boto3", "s3transfer", "alembic", "asyncio")
+_NOISY = ("httpx", "httpcore", "urllib3", "botocore", "boto3", "s3transfer", "alembic", "asyncio")
 
 
 def setup(redactor: Redactor, level: str | None = None) -> None:
@@ -46,3 +46,5 @@ def setup(redactor: Redactor, level: str | None = None) -> None:
     root.setLevel(getattr(logging, chosen, logging.INFO))
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # It warns of each round that is skipped because the one before still runs: that is how it should be.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)

@@ -52,7 +52,7 @@ class Story:
             self._last, self._since = max(e.id for e in entries), max(e.at for e in entries)
             for entry in reversed(entries):
                 if entry.kind in _STYLES:
-                    self._console.print(self._line(entry, speech), soft_wrap=True, highlight=False)
+                    self._console.print(self._line(entry, speech), soft_wrap=True, highlight=False, markup=True)
 
     def _line(self, entry: LedgerEntry, speech: Speech) -> str:
         sign, style = _STYLES[entry.kind]
