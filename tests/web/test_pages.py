@@ -71,6 +71,8 @@ def test_the_tiles_say_what_the_database_says(demo_site: Demo, look: Look) -> No
         assert sum(counts.values()) == len(boxes)
         assert page.locator("#group-stopped tbody tr").count() == counts["stopped"] >= 4
         assert "train-a100-08" in page.locator("#group-stopped").inner_text()
+        budgets = page.locator("#wide code").all_inner_texts()
+        assert sorted(budgets) == sorted(set(budgets)), "of a budget only the latest step"
         # The next to stop stands first.
         first = page.locator("#group-look tbody tr").first
         assert "关机" in first.inner_text()
@@ -78,7 +80,7 @@ def test_the_tiles_say_what_the_database_says(demo_site: Demo, look: Look) -> No
 
 
 def test_idle_stays_idle_between_two_polls_of_use(demo_site: Demo, look: Look) -> None:
-    """C08: the newest sample is as old as the last poll; that is no missing data, and the curve has no stripes."""
+    """The newest sample is as old as the last poll; that is no missing data, and the curve has no stripes."""
     with look(demo_site[1]) as page:
         unknown = page.evaluate("fetch('/parts/series').then(r => r.json()).then(d => d.unknown)")
     late = unknown[30:]
@@ -158,7 +160,7 @@ def test_nothing_moves_for_those_who_asked_for_calm(demo_site: Demo, look: Look)
 
 
 def test_a_hostile_name_is_text_wherever_it_shows(staged: Stage, look: Look) -> None:
-    """K07: names come from whoever may create a box."""
+    """Names come from whoever may create a box."""
     with staged.app() as app, served(site_of(app)) as url, look(f"{url}/?lang=en") as page:
         page.on("dialog", lambda dialog: pytest.fail(f"a name ran: {dialog.message}"))
         shown = page.get_by_text(HOSTILE, exact=True)

@@ -219,8 +219,11 @@ class Overview(Speech):
 
     @cached_property
     def wide(self) -> tuple[FindingLine, ...]:
-        """Findings about more than one resource: budgets, accounts, services, channels."""
-        return tuple(self._finding_line(f) for f in self._findings if f.subject.ref is None)
+        """Findings about more than one resource: budgets, accounts, services, channels; of a budget the latest step."""
+        latest: dict[tuple[str, str], Finding] = {}
+        for found in sorted((f for f in self._findings if f.subject.ref is None), key=_step):
+            latest[found.policy, found.subject.key] = found
+        return tuple(self._finding_line(found) for found in latest.values())
 
     @cached_property
     def narrow(self) -> tuple[FindingLine, ...]:
@@ -291,6 +294,11 @@ _TONES = {
     LedgerKind.LEVER: "kept",
     LedgerKind.CLEARED: "active",
 }
+
+
+def _step(found: Finding) -> tuple[bool, datetime]:
+    """What was reached says more than what is forecast, and a later step more than an earlier one."""
+    return not found.threshold.startswith("forecast"), found.since
 
 
 def _stops_at(action: Action | None) -> datetime | None:
