@@ -212,7 +212,7 @@ def _forecast(facts: AuditFacts, total: Line) -> dict[str, object]:
 
 
 def forecast_json(found: Forecast) -> dict[str, object]:
-    """``skill`` is 1 − error ÷ error of the run rate; ``low`` and ``high`` hold four of five past errors."""
+    """``skill`` is 1 − error ÷ error of the run rate; ``low`` and ``high`` hold four months of five."""
     return {
         "amount": encode(found.amount),
         "low": encode(found.low),

@@ -1,7 +1,8 @@
 """Forecast: what a calendar period will have cost at its end, between which bounds, and how good the method is here.
 
 The amount is that of :mod:`costguard.rules.trend`, the same one that budgets compare. The bounds are the method's own
-errors over the past eight weeks, and its skill is measured against the run rate, which anybody can compute by hand.
+errors over the past ten weeks at as many days ahead as are left (a growing team errs more the further it looks), and
+its skill is measured against the run rate, which anybody can compute by hand.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,15 +19,16 @@ from costguard.domain.snapshot import Snapshot
 from costguard.rules.spending import Period, PeriodName, spending
 from costguard.rules.trend import fit, outlook
 
-METHOD = "what runs on, to its planned stop + level of 7 days x weekday for the rest"
-HORIZON, ORIGINS, LEAST_ERRORS = 7, 56, 10  # days
-LOW, HIGH = Fraction(1, 10), Fraction(9, 10)
+METHOD = "what runs on, to its planned stop + level of 7 or 28 days x weekday for the rest"
+SHORTEST, LONGEST, BACK, LEAST_ERRORS = 7, 28, 63, 10  # days
+# Past errors overlap and so look smaller than they are: nine of ten of them hold about four of five to come.
+LOW, HIGH = Fraction(1, 20), Fraction(19, 20)
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """``low`` and ``high`` hold four of five past errors; None while fewer than ten are known.
+    """``low`` and ``high`` are meant to hold four months of five; None while fewer than ten past errors are known.
 
     ``spent`` is what was spent so far, ``run_rate`` what the period would cost at its own daily mean so far.
     ``skill`` is 1 − (error of the method ÷ error of the run rate): 0 is no better, below 0 worse; None if unknown.
@@ -62,7 +64,8 @@ def forecast(
         return None
     today = snapshot.now.astimezone(zone).date()
     days = {day: money.nanos for day, money in sums.days.items()}
-    tests = tuple(_tests(days, today))
+    left_days = (span.after - today).days
+    tests = tuple(_tests(days, today, min(max(left_days, SHORTEST), LONGEST)))
     low, high = _bounds([Fraction(actual - ours, ours) for ours, _, actual in tests if ours > 0])
     left = seen.committed + seen.rest
     return Forecast(
@@ -86,26 +89,26 @@ def _scaled(money: Money, error: Fraction) -> Money:
     return Money(round(money.nanos * max(Fraction(), 1 + error)), money.currency)
 
 
-def _tests(days: Mapping[date, int], today: date) -> Iterator[tuple[int, int, int]]:
-    """(method, run rate, actual) nanos of seven days from each past day that had three whole days before it."""
+def _tests(days: Mapping[date, int], today: date, ahead: int) -> Iterator[tuple[int, int, int]]:
+    """(method, run rate, actual) nanos of ``ahead`` days from each past day that had three whole days before it."""
     if not days:
         return
     first = min(days)
-    for back in range(HORIZON, ORIGINS + HORIZON):
+    for back in range(ahead, BACK + 1):
         origin = today - back * _DAY
         trend = fit({day: nanos for day, nanos in days.items() if day < origin}, origin)
         if trend is None:
             continue
-        coming = [origin + n * _DAY for n in range(HORIZON)]
+        coming = [origin + n * _DAY for n in range(ahead)]
         begin = max(first, (origin - _DAY).replace(day=1))
         past = [days.get(begin + n * _DAY, 0) for n in range((origin - begin).days)]
         mean = Fraction(sum(past), len(past))
         ours = round(sum((trend.on(day) for day in coming), Fraction()))
-        yield ours, round(mean * HORIZON), sum(days.get(day, 0) for day in coming)
+        yield ours, round(mean * ahead), sum(days.get(day, 0) for day in coming)
 
 
 def _bounds(errors: Sequence[Fraction]) -> tuple[Fraction | None, Fraction | None]:
-    """The tenth and ninetieth hundredth of the errors (nearest rank)."""
+    """The fifth and ninety-fifth hundredth of the errors (nearest rank)."""
     if len(errors) < LEAST_ERRORS:
         return None, None
     ranked = sorted(errors)

@@ -1,8 +1,8 @@
 """Trend: what a period will have cost at its end, from what is known to run on and what is usual for the rest.
 
-Method: boxes that run on are counted exactly, to their planned stop; for the rest the level of the last seven days
-times the weekday's share of the last 28. On public traces of GPU clusters this beat a trend line before the middle of
-a month and the run rate on growing fleets.
+Method: boxes that run on are counted exactly, to their planned stop; for the rest the level of the last seven days,
+or of 28 while these do not differ by more than chance, times the weekday's share of the last 28. On public traces of
+GPU clusters this beat a trend line before the middle of a month and the run rate on growing fleets.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,8 +49,27 @@ def fit(days: Mapping[date, int], today: date) -> Trend | None:
         return None
     series = [(day, days.get(day, 0)) for day in (today - n * _DAY for n in range((today - min(past)).days, 0, -1))]
     factors = _factors(series)
-    recent = [Fraction(nanos) / factors[day.weekday()] for day, nanos in series[-LEVEL_DAYS:] if factors[day.weekday()]]
-    return Trend(sum(recent, Fraction()) / len(recent) if recent else Fraction(), factors)
+    before, recent = (
+        [Fraction(nanos) / factors[day.weekday()] for day, nanos in part if factors[day.weekday()]]
+        for part in (series[:-LEVEL_DAYS], series[-LEVEL_DAYS:])
+    )
+    return Trend(_level(before, recent), factors)
+
+
+def _level(before: Sequence[Fraction], recent: Sequence[Fraction]) -> Fraction:
+    """The mean of the last seven days where they differ from those before by more than chance (two standard errors);
+    else of all, which errs less on a team that is always about as busy."""
+    if not any(recent):
+        return Fraction()  # nothing for a week is nothing, whatever was before
+    level = sum(recent, Fraction()) / len(recent)
+    if len(before) < LEVEL_DAYS:
+        return level
+    usual = sum(before, Fraction()) / len(before)
+    spread = sum(((one - usual) ** 2 for one in before), Fraction()) / (len(before) - 1)
+    by_chance = 4 * spread * (Fraction(1, len(recent)) + Fraction(1, len(before)))
+    if (level - usual) ** 2 > by_chance:
+        return level
+    return sum([*before, *recent], Fraction()) / (len(before) + len(recent))
 
 
 def _factors(series: Sequence[tuple[date, int]]) -> tuple[Fraction, ...]:

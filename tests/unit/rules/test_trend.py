@@ -105,3 +105,15 @@ def test_the_rest_follows_its_own_past_without_what_runs_on() -> None:
     assert rest == Outlook(cny("1680"), cny("0"), cny("2280"))
     assert rest is not None
     assert rest.total == cny("3960")
+
+
+def test_a_team_that_is_as_busy_as_ever_has_the_level_of_four_weeks() -> None:
+    """A week's noise is not a change; a real change is one at once."""
+    noisy = {TODAY - n * DAY: 100 + (n * 37) % 23 for n in range(1, 29)}
+    steady = fit(noisy, TODAY)
+    assert steady is not None
+    week = sum((steady.on(TODAY + n * DAY) for n in range(7)), Fraction())
+    assert abs(week - sum(noisy.values()) / 4) < 2
+    doubled = fit({day: amount * (2 if day >= TODAY - 7 * DAY else 1) for day, amount in noisy.items()}, TODAY)
+    assert doubled is not None
+    assert sum((doubled.on(TODAY + n * DAY) for n in range(7)), Fraction()) > 1.7 * week
