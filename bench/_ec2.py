@@ -43,6 +43,7 @@ _OTHERS = {
 <name>A10G</name><manufacturer>NVIDIA</manufacturer><count>1</count><memoryInfo><sizeInMiB>24576</sizeInMiB></memoryInfo>
 </item></gpus><totalGpuMemoryInMiB>24576</totalGpuMemoryInMiB></gpuInfo></item></instanceTypeSet>""",
     "DescribeVolumes": "<volumeSet/>",
+    "DescribeCapacityReservations": "<capacityReservationSet/>",
     "DescribeSnapshots": "<snapshotSet/>",
     "DescribeAddresses": "<addressesSet/>",
     "DescribeNatGateways": "<natGatewaySet/>",
@@ -53,7 +54,7 @@ _OTHERS = {
 
 def pages(count: int) -> list[bytes]:
     """The answers to DescribeInstances, one for each page."""
-    made = []
+    made: list[bytes] = []
     for first in range(0, count, PAGE):
         numbers = range(first, min(first + PAGE, count))
         items = "".join(
