@@ -15,6 +15,7 @@ from costguard.app.reports import as_csv, html, markdown
 from costguard.app.spend import run_spend
 from costguard.config.load import load
 from costguard.daemon import levers
+from costguard.domain.budget import Basis
 from costguard.domain.ledger import LedgerKind
 from costguard.domain.money import Money
 from costguard.errors import UsageError
@@ -225,6 +226,33 @@ def test_spend_by_every_dimension_has_one_total(memory_path: Path) -> None:
     assert (budget["policy"], budget["state"], budget["reached"]) == ("month", "over", ["50%", "80%", "100%"])
     assert documents[0]["forecast"]["amount"] is not None
     assert [line["key"] for line in since["lines"]] == ["2026-11-05", "2026-11-06", "2026-11-07"]
+
+
+def test_a_budget_in_the_daemon_counts_the_bill_where_it_knows_better(memory_path: Path) -> None:
+    """I19: what no estimate sees (traffic, support) is in the bill, and a budget of any basis counts it."""
+    path = write(
+        memory_path,
+        machine("a", created="-1d"),
+        start=NOVEMBER.isoformat(),
+        cloud={"bill_lines": [{"day": "1d", "service": "Support", "cost": "500"}], "billing": {"discount": "0.10"}},
+    )
+    clock = FakeClock(NOVEMBER + 8 * DAY)
+    app = opened(memory_path, path, clock)
+    try:
+        app.poll()
+        assert app.biller.charges(app.accounts["acc"])
+        with app.database.read() as conn:
+            first = app.builder.build(conn, clock.now())
+            again = app.builder.build(conn, clock.now() + MINUTE)
+        document = run_spend(app)
+    finally:
+        app.close()
+    billed = [row for row in first.spend if not row.estimated]
+    assert {row.basis for row in billed} == {Basis.PAYABLE}
+    assert [row for row in again.spend if not row.estimated] == billed
+    assert document["budgets"][0]["spent"] == document["total"]["amount"]
+    support = [row.money for row in billed if row.service == "Support"]
+    assert support == [Money.of(500, "CNY")]
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

@@ -15,7 +15,8 @@ from sqlalchemy import Connection
 from costguard.config.load import Config
 from costguard.daemon import facts
 from costguard.daemon.accounts import Account
-from costguard.domain.budget import Interval, Spend
+from costguard.daemon.billed import Billed
+from costguard.domain.budget import Basis, Interval, Spend
 from costguard.domain.price import Price
 from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
 from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
@@ -25,6 +26,7 @@ from costguard.engine.evaluate import windows_needed
 from costguard.engine.meter import not_seen, priced_later, spend
 from costguard.engine.ownership import with_owners
 from costguard.engine.settings import Owner
+from costguard.rules.budget import BudgetWhen
 from costguard.store import charges, cycles, inventory, levers, power, prices, sources, states, usage
 from costguard.store.window_cache import WindowCache
 
@@ -46,6 +48,7 @@ class SnapshotBuilder:
     self_ids: frozenset[str] = frozenset()
     specs: frozenset[WindowSpec] = field(default_factory=frozenset)
     kept: WindowCache = field(default_factory=WindowCache)
+    billed: Billed = field(default_factory=Billed)
 
     @classmethod
     def of(cls, config: Config, accounts: Mapping[str, Account], owners: tuple[Owner, ...]) -> "SnapshotBuilder":
@@ -92,7 +95,7 @@ class SnapshotBuilder:
             disputed_until=levers.disputed_until(conn, now),
             spot_prices=_of_charge_type(conn, now, ChargeType.SPOT),
             on_demand_prices=_of_charge_type(conn, now, ChargeType.ON_DEMAND),
-            spend=self._spend(conn, now, known) if asked & _SPENDERS else (),
+            spend=self._spend(conn, now, known, statuses) if asked & _SPENDERS else (),
             gaps=facts.gaps(conn),
             unattached_since=facts.unattached(conn) if "waste" in asked else {},
             quotas=facts.quotas(conn) if "quota" in asked else (),
@@ -134,10 +137,17 @@ class SnapshotBuilder:
             return self.kept.windows(conn, self.specs, now, delay, period, running)
         return usage.windows(conn, self.specs, now, delay, period, running.keys(), running)
 
-    def _spend(self, conn: Connection, now: datetime, known: Sequence[Resource]) -> tuple[Spend, ...]:
+    def _spend(
+        self, conn: Connection, now: datetime, known: Sequence[Resource], statuses: Sequence[SourceStatus]
+    ) -> tuple[Spend, ...]:
+        """Estimates from state intervals, and the bills in the bases that some rule counts by."""
         zone = self.config.settings.timezone
         since = local_midnight((now - _SPEND).astimezone(zone).date(), zone)
-        return tuple(spend(intervals(conn, since, now, known), since, now, zone))
+        asked = {p.when.basis for p in self.config.policies if isinstance(p.when, BudgetWhen)}
+        bill = self.billed.rows(
+            conn, since, now, zone, statuses=statuses, known=known, owners=self.owners, bases=asked | {Basis.PAYABLE}
+        )
+        return (*spend(intervals(conn, since, now, known), since, now, zone), *bill)
 
 
 def _read_ago(statuses: Iterable[SourceStatus], now: datetime) -> dict[str, timedelta]:

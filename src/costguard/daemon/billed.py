@@ -1,0 +1,48 @@
+"""Bills as rules see them: read again only when a poll has brought new ones, for a cycle comes every minute."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Connection
+
+from costguard.daemon import facts
+from costguard.domain.budget import Basis, Spend
+from costguard.domain.resource import Resource
+from costguard.domain.snapshot import SourceStatus
+from costguard.engine.attribution import Attribution, Claimed
+from costguard.engine.billing import read_bill
+from costguard.engine.settings import Owner
+from costguard.store import charges, levers
+
+_Key = tuple[object, ...]
+
+
+class Billed:
+    """The rows of the bills since a day, kept until a bill is read again or the day changes."""
+
+    def __init__(self) -> None:
+        self._key: _Key = ()
+        self._rows: tuple[Spend, ...] = ()
+
+    def rows(
+        self,
+        conn: Connection,
+        since: datetime,
+        now: datetime,
+        zone: ZoneInfo,
+        *,
+        statuses: Iterable[SourceStatus],
+        known: Sequence[Resource],
+        owners: tuple[Owner, ...],
+        bases: Collection[Basis],
+    ) -> tuple[Spend, ...]:
+        """Rows of ``bases`` whose day is in [since, now), with the owner and team of their time."""
+        read = sorted((s.account, str(s.fetched_at)) for s in statuses if s.source == "charges")
+        key = (since, len(known), tuple(read), frozenset(bases))
+        if key != self._key:
+            claims = {ref: Claimed(claim.owner, claim.at) for ref, claim in levers.claims(conn).items()}
+            attribution = Attribution(known, owners, claims, facts.tag_history(conn), {})
+            bill = read_bill(charges.list_charges(conn, since, now), since, now, zone, attribution)
+            self._key, self._rows = key, tuple(row for row in bill.rows if row.basis in bases)
+        return self._rows
