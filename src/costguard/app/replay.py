@@ -123,12 +123,13 @@ def headline(result: Replayed, since: timedelta, rates: Rates) -> Mapping[str, s
     A stop hits work when its box is at work again within the hour; those within the day are told besides.
     """
     money, hour, day = saved(result.stops, rates)[0], result.hits(HOUR), result.hits(DAY)
-    whole = since == timedelta(days=since.days)
+    days = since.days if since == timedelta(days=since.days) else None
+    en = format_duration(since) if days is None else "day" if days == 1 else f"{days} days"
+    zh = format_duration(since) if days is None else f"{days} 天"
     return {
-        "en": f"the last {f'{since.days} days' if whole else format_duration(since)}: {money} could have been saved, "
-        f"{hour} stops would have hit work" + (f" ({day} within a day)" if day else ""),
-        "zh": f"最近 {f'{since.days} 天' if whole else format_duration(since)}：本可省 {money}，"
-        f"{hour} 次关机会打断工作" + (f"（一天之内 {day} 次）" if day else ""),
+        "en": f"the last {en}: {money} could have been saved, {hour} stops would have hit work"
+        + (f" ({day} within a day)" if day else ""),
+        "zh": f"最近 {zh}：本可省 {money}，{hour} 次关机会打断工作" + (f"（一天之内 {day} 次）" if day else ""),
     }
 
 

@@ -4,7 +4,7 @@ It answers when there was work and when there was rest; what follows from that i
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -44,6 +44,25 @@ def _levels(tests: ActivityTests) -> Levels:
         (Metric.DISK, tests.disk), (Metric.CONNECTIONS, tests.connections),
     )  # fmt: skip
     return tuple((metric, level) for metric, level in asked if level is not None)
+
+
+class Windows(Mapping[WindowSpec, tuple[UsageWindow, ...]]):
+    """The windows of a box at one moment, made when they are asked for: most looks ask for few. Any spec is in it."""
+
+    def __init__(self, box: "Box", at: int) -> None:
+        self._box, self._at = box, at
+        self._made: dict[WindowSpec, tuple[UsageWindow, ...]] = {}
+
+    def __getitem__(self, spec: WindowSpec) -> tuple[UsageWindow, ...]:
+        if spec not in self._made:
+            self._made[spec] = self._box.window(spec, self._at)
+        return self._made[spec]
+
+    def __iter__(self) -> Iterator[WindowSpec]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 @dataclass(slots=True)
@@ -176,22 +195,17 @@ class Box:
         ]
         return min(found, default=None)
 
-    def windows(self, specs: Collection[WindowSpec], now: datetime) -> Mapping[WindowSpec, tuple[UsageWindow, ...]]:
+    def windows(self, now: datetime) -> "Windows":
         """The windows of every series, as the snapshot of a cycle has them."""
+        return Windows(self, micros(now))
+
+    def window(self, spec: WindowSpec, at: int) -> tuple[UsageWindow, ...]:
+        """Those of one spec at ``at`` (µs); samples from before the start do not count."""
         started = self.resource.started_at
         begun = micros(started) if started is not None else 0
-        at = micros(now)
-        found: dict[WindowSpec, tuple[UsageWindow, ...]] = {}
-        for spec in specs:
-            end = at - self._delay(spec.metric)
-            windows = [
-                window
-                for series, track in self.tracks.items()
-                if series.metric is spec.metric and (window := track.window(spec.length, end, begun)) is not None
-            ]
-            if windows:
-                found[spec] = tuple(windows)
-        return found
+        end = at - self._delay(spec.metric)
+        found = (t.window(spec.length, end, begun) for s, t in self.tracks.items() if s.metric is spec.metric)
+        return tuple(window for window in found if window is not None)
 
     # --- power
 

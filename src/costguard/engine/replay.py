@@ -45,11 +45,12 @@ _EDGES_EVERY = timedelta(hours=6)
 _BY_EVENTS = frozenset({"idle", "lifetime", "schedule", "untagged"})
 _EVERY = {"idle": timedelta(minutes=15), "underused": timedelta(hours=6)}
 _NOT_REPLAYED = {"waste": "what was unattached when is not recorded"}
-# What keeps one of these from acting stays as it is: tags, locks and groups are today's, and nobody says yes.
+# What keeps one of these from acting stays as it is: tags, locks and groups are today's, and nobody says yes. When
+# restarts are forgotten is known.
 _FOR_GOOD = frozenset(
     {
         GuardCode.FENCED, GuardCode.SELF, GuardCode.GROUP_MEMBER, GuardCode.UNSUPPORTED, GuardCode.SAVES_NOTHING,
-        GuardCode.LOSES_DATA, GuardCode.APPROVAL,
+        GuardCode.LOSES_DATA, GuardCode.APPROVAL, GuardCode.COOLDOWN,
     }
 )  # fmt: skip
 
@@ -90,7 +91,6 @@ class _Replay:
             else:
                 self.prepared[policy.name] = ready
         chosen = [ready.policy for ready in self.prepared.values()]
-        self.specs = windows_needed(chosen)
         self.lookback = lookback(chosen, history)
         self.accounts = {n: replace(a, enforce=True, armed=True) for n, a in history.accounts.items()}
         self.step = history.step // timedelta(microseconds=1)
@@ -226,10 +226,22 @@ class _Replay:
                 entry = heapq.heappop(self.queue)
                 self.queued.discard(entry)
                 box = self.boxes[entry[1]]
-                if self._catch_up(box, moment(at)) and box.policies:
+                if self._catch_up(box, moment(at)) and self._may_differ(box, at):
                     touched.append(box)
             if touched:
                 self._look(touched, moment(at))
+
+    def _may_differ(self, box: Box, at: int) -> bool:
+        """Whether a look could find anything: work forbids idle policies alone to begin."""
+        if box.rows:
+            return True
+        for name in box.policies:
+            when, levels = self.prepared[name].policy.when, levels_of(self.prepared[name])
+            if not isinstance(when, IdleWhen) or levels is None:
+                return True
+            if box.quiet(levels, at, when.length // timedelta(microseconds=1)):
+                return True
+        return False
 
     # --- what becomes of a box ------------------------------------------------------------------------------------
 
@@ -341,7 +353,7 @@ class _Replay:
             now=now,
             accounts=self.accounts,
             resources={b.resource.ref: b.seen(now) for b in boxes},
-            usage={b.resource.ref: b.windows(self.specs, now) for b in boxes},
+            usage={b.resource.ref: b.windows(now) for b in boxes},
             sources=tuple(
                 SourceStatus(account, region, source, SourceState.OK, now, history.step, 1)
                 for account, region in sorted(places)
@@ -432,10 +444,12 @@ class _Replay:
             return
         day = _DAY // timedelta(microseconds=1)
         recent = [micros(at) for at, _ in box.events if micros(at) >= now - day]
-        if recent:
+        if len(recent) >= 2 * self.settings.cooldown_pairs:
             self._wake(box, recent[0] + day + 1)  # restarts that are a day old hold nothing any more
         if row.due_at is not None and ladder.warned_before(row.rung):
-            self._wake(box, micros(row.due_at + self.settings.warning_life) + 1)  # then people are warned again
+            too_old = micros(row.due_at + self.settings.warning_life) + 1  # then people are warned again
+            if too_old > now:
+                self._wake(box, too_old)
         if verdict.until is not None and micros(verdict.until) > now:
             self._wake(box, micros(verdict.until))
         elif verdict.code is GuardCode.BUSY:

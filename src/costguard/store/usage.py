@@ -227,6 +227,12 @@ def series_of(conn: Connection, metrics: Collection[Metric], refs: Collection[Re
     return _series_of(conn, metrics, refs)
 
 
+def oldest(conn: Connection, known: Collection[int]) -> datetime | None:
+    """When the first sample of these series ends."""
+    first = [conn.execute(_FIRST, {"series": one}).scalar_one() for one in known]
+    return min((from_micros(at) for at in first if at is not None), default=None)
+
+
 def newest(conn: Connection, account: str) -> Mapping[tuple[ResourceRef, Metric], datetime]:
     """When the newest sample of each resource and metric of an account ends: where the next poll goes on.
 
@@ -384,3 +390,4 @@ _TRACK = (
     )
     .order_by(table.c.at)
 )
+_FIRST = select(func.min(_micros())).where(table.c.series_id == bindparam("series"))
