@@ -39,7 +39,7 @@ def test_once_polls_decides_and_tells(stage: Stage) -> None:
 
 
 def test_once_beside_a_live_daemon_is_temporary(stage: Stage) -> None:
-    """J03: one of them acts, the other says so and goes."""
+    """One of them acts, the other says so and goes."""
     app = App.open(stage.load(), SystemClock(), threads=1)
     assert app.lead.round()
     try:
@@ -137,7 +137,7 @@ def test_notify_to_a_channel_that_is_not_there(stage: Stage, env: dict[str, str]
 
 
 def test_notify_dead_and_replay(stage: Stage, env: dict[str, str]) -> None:
-    """J05: what was given up is listed with its reason, and sent again when somebody says so."""
+    """J19: what was given up is listed with its reason, and sent again when somebody says so."""
     assert "No dead messages" in costguard("notify", "dead", "-c", str(stage.config), env=env).out
     assert "nothing to send again" in costguard("notify", "replay", "-c", str(stage.config), env=env).out
     with stage.app() as app, app.database.write() as conn:

@@ -38,7 +38,7 @@ def test_init_names_the_variables_that_it_needs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda path: path.stem)
 def test_check_tells_every_mistake_at_its_place(tmp_path: Path, bad: Path) -> None:
-    """K05: whatever is wrong is told before anything runs, and nothing is half loaded."""
+    """Whatever is wrong is told before anything runs, and nothing is half loaded."""
     name = "costguard.yaml" if bad.stem.startswith("config") else "policies/bad.yaml"
     (tmp_path / "policies").mkdir()
     shutil.copy(bad, tmp_path / name)
@@ -84,7 +84,7 @@ def test_doctor_proves_what_it_can(stage: Stage) -> None:
 
 
 def test_doctor_finds_a_fault(stage: Stage) -> None:
-    """D01: credentials of another account than the configured one."""
+    """K01: credentials of another account than the configured one."""
     text = stage.config.read_text("utf-8").replace('account_id: "1"', 'account_id: "2"')
     stage.config.write_text(text, "utf-8")
     answer = costguard("doctor", "-c", str(stage.config), env=ENV, width=300)

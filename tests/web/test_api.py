@@ -105,7 +105,7 @@ def test_sources_and_ledger(read: httpx.Client) -> None:
 
 
 def test_explain_of_one_box_and_of_two(read: httpx.Client) -> None:
-    """G09: a person may ask why, and gets the signals with their freshness."""
+    """A person may ask why, and gets the signals with their freshness."""
     document = read.get("/api/v1/explain", params={"resource": "warned"}).json()
     assert document["schema"] == "costguard.explain/1"
     assert document["activity"]["verdict"] == "idle"
@@ -243,7 +243,7 @@ NEEDS = {
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_token_does_what_its_scope_says(staged: Stage, scope: str) -> None:
-    """K01, K03: least privilege; who may read may not act."""
+    """K04: least privilege; who may read may not act."""
     with staged.app() as app, client(app, TOKENS, authorization=f"Bearer secret-{scope}") as web:
         assert (web.get("/api/v1/fleet").status_code == 200) == (scope in NEEDS["read"])
         for name, lever in LEVERS.items():
@@ -274,7 +274,7 @@ def test_a_token_that_is_no_ascii_is_wrong_and_no_crash(staged: Stage) -> None:
 
 
 def test_no_page_elsewhere_reaches_a_server_without_tokens(staged: Stage) -> None:
-    """K06: DNS rebinding and forms of foreign pages."""
+    """DNS rebinding and forms of foreign pages."""
     with staged.app() as app, client(app) as web:
         for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:8787", ""):
             assert web.get("/api/v1/fleet", headers={"host": host}).status_code == 403

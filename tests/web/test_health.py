@@ -57,7 +57,7 @@ def test_a_follower_is_ready_and_polls_nothing(stage: Stage) -> None:
 
 
 def test_an_old_schema_is_not_ready(stage: Stage) -> None:
-    """J10: a newer program beside an older database says so and does not guess."""
+    """A newer program beside an older database says so and does not guess."""
     with stage.app() as app:
         with app.database.write() as conn:
             conn.execute(text("update alembic_version set version_num = '0000'"))

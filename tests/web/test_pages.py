@@ -83,9 +83,10 @@ def test_idle_stays_idle_between_two_polls_of_use(demo_site: Demo, look: Look) -
     """The newest sample is as old as the last poll; that is no missing data, and the curve has no stripes."""
     with look(demo_site[1]) as page:
         unknown = page.evaluate("fetch('/parts/series').then(r => r.json()).then(d => d.unknown)")
-    late = unknown[30:]
+    # From 18:40 on: boxes on their way down, some minutes earlier, are neither.
+    late = unknown[40:]
     assert len(late) > 20
-    assert max(late) - min(late) < 60, "boxes flicker between idle and no data"
+    assert max(late) - min(late) < 30, "boxes flicker between idle and no data"
 
 
 def test_the_history_and_the_inbox_tell_the_story(demo_site: Demo, look: Look) -> None:
