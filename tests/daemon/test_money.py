@@ -12,6 +12,7 @@ import pytest
 from costguard.app.app import App
 from costguard.app.audit import run_audit
 from costguard.app.reports import as_csv, html, markdown
+from costguard.app.serve import site_of
 from costguard.app.spend import run_spend
 from costguard.config.load import load
 from costguard.daemon import levers
@@ -21,6 +22,7 @@ from costguard.domain.money import Money
 from costguard.errors import UsageError
 from costguard.store import inventory, ledger, savings, states
 from costguard.testing.clock import FakeClock
+from costguard.web.api import Service
 from costguard_simulated.connection import SimulatedConnection
 from tests.daemon.rig import Cloud, booked, configure, drive, rows
 from tests.fakes.slack import SlackServer
@@ -205,7 +207,7 @@ def test_spend_by_every_dimension_has_one_total(memory_path: Path) -> None:
         app.poll()
         assert app.biller.charges(app.accounts["acc"])
         documents = [run_spend(app, by=by) for by in ("account", "owner", "team", "service", "day", "resource")]
-        with pytest.raises(UsageError, match="--by is one of"):
+        with pytest.raises(UsageError, match="spend is summed by account"):
             run_spend(app, by="colour")
         with pytest.raises(UsageError, match="not a month"):
             run_spend(app, month="November")
@@ -245,8 +247,13 @@ def test_a_budget_in_the_daemon_counts_the_bill_where_it_knows_better(memory_pat
             first = app.builder.build(conn, clock.now())
             again = app.builder.build(conn, clock.now() + MINUTE)
         document = run_spend(app)
+        served = Service(site_of(app)).table("spend", {"by": "owner"})
+        with pytest.raises(UsageError, match="spend is summed by account"):
+            Service(site_of(app)).table("spend", {"by": "colour"})
     finally:
         app.close()
+    assert served["total"] == document["total"]
+    assert served["by"] == "owner"
     billed = [row for row in first.spend if not row.estimated]
     assert {row.basis for row in billed} == {Basis.PAYABLE}
     assert [row for row in again.spend if not row.estimated] == billed

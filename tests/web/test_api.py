@@ -310,7 +310,7 @@ def test_openapi_describes_what_is_served(read: httpx.Client) -> None:
                 schema = operation["requestBody"]["content"]["application/json"]["schema"]
                 assert set(schema["required"]) <= set(schema["properties"])
     assert len(ids) == len(set(ids))
-    assert names == {("get", t) for t in (*TABLES, "explain")} | {("post", lever) for lever in LEVERS}
+    assert names == {("get", t) for t in (*TABLES, "explain", "spend")} | {("post", lever) for lever in LEVERS}
     assert set(document["security"][0]) <= set(document["components"]["securitySchemes"])
 
 

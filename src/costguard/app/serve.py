@@ -16,6 +16,7 @@ from costguard.app import settings as mapped
 from costguard.app.app import App
 from costguard.app.explain import explain
 from costguard.app.jobs import jobs
+from costguard.app.spend import run_spend
 from costguard.app.undo import undo
 from costguard.daemon.jobs import BackgroundDriver
 from costguard.domain.action import Action
@@ -45,6 +46,9 @@ def site_of(
     def explained(text: str, at: datetime | None) -> Mapping[str, object]:
         return explain(app, text, at)
 
+    def spent(by: str, month: str | None, since: datetime | None) -> Mapping[str, object]:
+        return run_spend(app, by=by, month=month, since=since)
+
     def undone(action_id: str, person: str) -> Action:
         return undo(app, action_id, person)
 
@@ -58,6 +62,7 @@ def site_of(
         tokens=mapped.tokens(app.config),
         keep_max=app.settings.keep_max,
         explain=explained,
+        spend=spent,
         undo=undone,
         leading=lambda: app.lead.leads,
         chat=chat,

@@ -95,7 +95,7 @@ def run_spend(
     """
     zone, now = app.config.settings.timezone, app.clock.now()
     if by not in DIMENSIONS:
-        raise UsageError(f"--by is one of {', '.join(DIMENSIONS)}, not {by!r}")
+        raise UsageError(f"spend is summed by {', '.join(DIMENSIONS)}; not by {by!r}")
     if month is not None and since is not None:
         raise UsageError("--month and --since exclude each other")
     try:

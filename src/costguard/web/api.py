@@ -94,6 +94,7 @@ class Service:
             "ledger": self._ledger,
             "sources": self._sources,
             "cycle": self._cycle,
+            "spend": self._spend,
             "explain": self._explain,
             "openapi.json": lambda _: openapi(site.version),
         }
@@ -150,6 +151,12 @@ class Service:
         if latest is None:
             raise UsageError("no cycle has finished yet")
         return latest.document
+
+    def _spend(self, query: Mapping[str, str]) -> Mapping[str, object]:
+        if self._site.spend is None:
+            raise UsageError("spend needs the daemon")
+        body = Body(query)
+        return self._site.spend(body.text("by", "account"), query.get("month"), body.instant("since"))
 
     def _explain(self, query: Mapping[str, str]) -> Mapping[str, object]:
         if self._site.explain is None:

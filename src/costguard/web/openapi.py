@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from costguard.engine.spend import DIMENSIONS
+
 _RESOURCE = {"type": "string", "description": "an id, account/id, a full ref, or a unique name"}
 _SPAN = {"type": "string", "pattern": r"^(\d+[smhdw])+$", "examples": ["4h"]}
 _TEXT = {"type": "string", "minLength": 1}
@@ -16,6 +18,7 @@ _TABLES = {
     "ledger": "The history, newest first",
     "sources": "How every source is doing",
     "cycle": "The last cycle, as run --once --json prints it",
+    "spend": "Estimate beside bill, the forecast and the budgets",
     "explain": "Every rule, signal and guard for one resource",
 }
 
@@ -73,6 +76,13 @@ def openapi(version: str) -> dict[str, object]:
             operation["parameters"] = [
                 {"name": "resource", "in": "query", "required": True, "schema": _RESOURCE},
                 {"name": "at", "in": "query", "schema": _INSTANT},
+            ]
+        if name == "spend":
+            by = {"type": "string", "enum": list(DIMENSIONS), "default": "account"}
+            operation["parameters"] = [
+                {"name": "by", "in": "query", "schema": by},
+                {"name": "month", "in": "query", "schema": {"type": "string", "pattern": r"^\d{4}-\d{2}$"}},
+                {"name": "since", "in": "query", "schema": _INSTANT},
             ]
         paths[f"/api/v1/{name}"] = {"get": operation}
     for name, lever in LEVERS.items():
