@@ -75,7 +75,7 @@ def test_audit_in_every_format(stage: Stage, env: dict[str, str], tmp_path: Path
     rows = list(csv.DictReader(io.StringIO(run("--format", "csv"))))
     assert {"name", "estimated", "currency", "owner"} <= rows[0].keys()
     assert len(rows) == len(document["resources"])
-    assert run("--format", "markdown").startswith("# 2")
+    assert run("--format", "markdown").startswith("# ")
     file = tmp_path / "report.md"
     told = costguard("audit", "--offline", "-c", str(stage.config), "-f", "markdown", "-o", str(file), env=env)
     assert (told.out, file.read_text("utf-8")[:2]) == ("", "# ")

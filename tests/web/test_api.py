@@ -20,7 +20,7 @@ from tests.web.served import client
 from tests.web.stage import HOSTILE, Stage
 
 TOKENS = tuple(Token(f"{scope}-only", f"secret-{scope}", frozenset({scope})) for scope in SCOPES)
-TABLES = ("fleet", "findings", "actions", "ledger", "sources", "cycle")
+TABLES = ("fleet", "findings", "actions", "ledger", "sources", "cycle", "spend")
 SUBJECT = {"type", "account", "provider", "region", "kind", "id", "name"}
 
 
