@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import RUN, ChargeType, Kind, Resource, ResourceRef, State
 from costguard_tencent import effects
 from costguard_tencent.fields import gib_to_mib, known, read_tags, read_time
 from costguard_tencent.instance_types import UNSEEN, InstanceType, read_gpus
+from costguard_tencent.starts import STARTS
 
 STATES = {
     "PENDING": State.PENDING,
@@ -128,6 +129,7 @@ def _attributes(item: Mapping[str, Any], beside: Beside) -> dict[str, str]:
             "hpc_cluster": item.get("HpcClusterId"),
             "auto_renew": RENEWS.get(str(item.get("RenewFlag"))),
             "deletion_protection": "on" if item.get("DisableApiTermination") is True else None,
+            RUN: item.get("LatestOperationRequestId") if item.get("LatestOperation") in STARTS else None,
             "latest_operation": item.get("LatestOperation"),
             "latest_operation_state": item.get("LatestOperationState"),
             effects.CHARGING_MODE: item.get("StopChargingMode"),

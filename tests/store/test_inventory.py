@@ -12,7 +12,7 @@ from costguard.domain.action import ActionState
 from costguard.domain.finding import Subject
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Ends, Kind, Resource, State, StopEffect
+from costguard.domain.resource import RUN, ChargeType, Ends, Kind, Resource, State, StopEffect
 from costguard.domain.snapshot import PowerEvent
 from costguard.store import actions, inventory, ledger, power, states
 from costguard.store.database import Database
@@ -125,6 +125,25 @@ def test_where_the_provider_tells_no_start_we_keep_one(database: Database) -> No
         assert seen(30, pending) is None
         assert seen(35, running) == NOW + 35 * MINUTE
         assert seen(40, running) == NOW + 40 * MINUTE - 5 * MINUTE
+
+
+def test_another_run_is_another_start_even_when_nobody_saw_the_stop(database: Database) -> None:
+    """M12: between two looks of two processes somebody stopped it and started it again; only the run's name tells."""
+    running = box(1, started_at=None, attributes={})
+    again = replace(running, attributes={RUN: "request-2"})
+
+    def seen(at: int, one: Resource) -> datetime | None:
+        listing(conn, NOW + at * MINUTE, one)
+        return inventory.resources(conn)[0].started_at
+
+    with database.write() as conn:
+        assert seen(0, running) == NOW
+        assert seen(5, replace(again, state=State.PENDING)) is None
+        assert seen(10, again) == NOW + 10 * MINUTE
+        assert seen(15, again) == NOW + 10 * MINUTE
+        # Its latest operation is another one now, which names no run.
+        assert seen(20, running) == NOW + 10 * MINUTE
+        assert seen(25, replace(running, attributes={RUN: "request-3"})) == NOW + 25 * MINUTE
 
 
 def test_intervals(database: Database) -> None:

@@ -13,6 +13,9 @@ from types import MappingProxyType
 from costguard.domain.money import Money
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
+# Key of Resource.attributes: an opaque name of the run that a box is in (the id of the request that began it), from a
+# provider that tells this and not when it was. Another name is another run.
+RUN = "run"
 
 
 class Kind(StrEnum):

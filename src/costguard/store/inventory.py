@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from costguard.domain.resource import ChargeType, Gpus, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import RUN, ChargeType, Gpus, Kind, Resource, ResourceRef, State
 from costguard.domain.snapshot import PowerEvent
 from costguard.store import power, states
 from costguard.store.rows import Rows
@@ -187,14 +187,16 @@ def _record(
 def _with_identity(told: Resource, before: _Known | None) -> Resource:
     """The resource with the start that we keep where the provider tells none.
 
-    It is the time at which it was first seen running: after a stop that is a new one, while a stop that did not come
-    about (stopping, then running again) is none.
+    It is the time at which it was first seen running: after a stop that is a new one, and where the provider names
+    another run, while a stop that did not come about (stopping, then running again) is none.
     """
     if told.started_at is not None:
         return told
     if told.state is State.STOPPED:
         return told
-    kept = before.resource.started_at if before is not None else None
+    run = told.attributes.get(RUN)
+    same = before is not None and (run is None or run == before.resource.attributes.get(RUN))
+    kept = before.resource.started_at if before is not None and same else None
     if told.state is State.RUNNING and kept is None:
         kept = told.observed_at
     return replace(told, started_at=kept)

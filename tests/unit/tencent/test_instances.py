@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from costguard.domain.resource import ChargeType, Gpus, State
+from costguard.domain.resource import RUN, ChargeType, Gpus, State
 from costguard.testing.clock import NOON
 from costguard_tencent.instance_types import InstanceType
 from costguard_tencent.instances import CHARGES, STATES, Beside, read_instance
@@ -53,6 +53,14 @@ def test_charge_types(word: str, charge: ChargeType) -> None:
 def test_a_part_of_a_card_is_a_fraction() -> None:
     assert resource(box(type="GN7.LARGE20")).gpus == Gpus("NVIDIA T4", Decimal("0.25"), None)
     assert resource(box(type=CPU)).gpus is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "run"), [("StartInstances", "id-1"), ("RebootInstances", "id-1"), ("ModifyInstancesAttribute", None)]
+)
+def test_a_run_is_named_by_the_request_that_began_it(operation: str, run: str | None) -> None:
+    """M12: who looks for the first time cannot date the start, but can tell it from the one before."""
+    assert resource(box(operation=operation, operation_request="id-1")).attributes.get(RUN) == run
 
 
 def test_a_stopped_box_has_no_run() -> None:
