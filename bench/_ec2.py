@@ -47,6 +47,7 @@ _OTHERS = {
     "DescribeSnapshots": "<snapshotSet/>",
     "DescribeAddresses": "<addressesSet/>",
     "DescribeNatGateways": "<natGatewaySet/>",
+    "DescribeCapacityReservations": "<capacityReservationSet/>",
     "DescribeRegions": "<regionInfo><item><regionName>us-east-1</regionName><regionEndpoint>x</regionEndpoint>"
     "<optInStatus>opt-in-not-required</optInStatus></item></regionInfo>",
 }  # fmt: skip

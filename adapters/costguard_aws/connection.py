@@ -29,7 +29,7 @@ from costguard_aws.probe import ProbeRole
 from costguard_aws.quotas import QuotasRole
 from costguard_aws.usage import UsageRole
 
-_KINDS = frozenset({Kind.VM, Kind.DISK, Kind.SNAPSHOT, Kind.ADDRESS, Kind.GATEWAY})
+_KINDS = frozenset({Kind.VM, Kind.DISK, Kind.SNAPSHOT, Kind.ADDRESS, Kind.GATEWAY, Kind.RESERVATION})
 
 
 class AwsConnection:

@@ -39,7 +39,9 @@ _BY_CLASS: dict[type[ProviderError], Iterable[str]] = {
     ),
     NotFound: (
         "BillExpirationException", "DataUnavailableException", "InvalidAddress.NotFound",
-        "InvalidAllocationID.NotFound", "InvalidInstanceID.Malformed", "InvalidInstanceID.NotFound",
+        "InvalidAllocationID.NotFound", "InvalidCapacityReservationId.Malformed",
+        "InvalidCapacityReservationId.NotFound",
+        "InvalidInstanceID.Malformed", "InvalidInstanceID.NotFound",
         "InvalidSnapshot.NotFound", "InvalidSnapshotID.Malformed", "InvalidSpotInstanceRequestID.Malformed",
         "InvalidSpotInstanceRequestID.NotFound",
         "InvalidVolume.NotFound", "InvalidVolumeID.Malformed", "InvocationDoesNotExist", "NatGatewayMalformed",

@@ -1,7 +1,7 @@
 """EC2 instances into resources: pure. Every field may be missing; what is missing is unknown, never a guess."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
 from costguard.domain.time import utc
-from costguard_aws import effects
+from costguard_aws import capacity, effects
 from costguard_aws.instance_types import UNSEEN, InstanceType
 
 STATES = {
@@ -80,8 +80,12 @@ def read_instance(
     kind: InstanceType | None,
     spot: SpotRequest | None,
     observed_at: datetime,
+    reservations: Sequence[Mapping[str, Any]] = (),
 ) -> Resource:
-    """One instance as a resource. Times are aware UTC; `kind` None is a type that AWS did not describe."""
+    """One instance as a resource. Times are aware UTC; `kind` None is a type that AWS did not describe.
+
+    `reservations` are the active, open ones of DescribeCapacityReservations.
+    """
     kind = kind or UNSEEN
     tags = read_tags(item)
     raw_state = str((item.get("State") or {}).get("Name") or "")
@@ -106,7 +110,7 @@ def read_instance(
         group=group_of(tags),
         protected=f"managed by {operator.get('Principal') or 'an AWS service'}" if operator.get("Managed") else None,
         creator=tags.get("aws:createdBy"),
-        attributes=_attributes(item, kind, spot),
+        attributes=_attributes(item, kind, spot, reservations),
     )
     return replace(resource, stop_effect=effects.stop_effect(resource))
 
@@ -152,7 +156,12 @@ def _vcpus(item: Mapping[str, Any]) -> int | None:
     return int(cores) * int(threads) if cores and threads else None
 
 
-def _attributes(item: Mapping[str, Any], kind: InstanceType, spot: SpotRequest | None) -> dict[str, str]:
+def _attributes(
+    item: Mapping[str, Any],
+    kind: InstanceType,
+    spot: SpotRequest | None,
+    reservations: Sequence[Mapping[str, Any]],
+) -> dict[str, str]:
     placement = item.get("Placement") or {}
     facts: dict[str, Any] = {
         "zone": placement.get("AvailabilityZone"),
@@ -163,7 +172,7 @@ def _attributes(item: Mapping[str, Any], kind: InstanceType, spot: SpotRequest |
         effects.LIFECYCLE: item.get("InstanceLifecycle"),
         effects.ROOT_DEVICE: item.get("RootDeviceType"),
         effects.TENANCY: placement.get("Tenancy"),
-        effects.CAPACITY_RESERVATION: item.get("CapacityBlockId") or item.get("CapacityReservationId"),
+        effects.CAPACITY_RESERVATION: capacity.runs_in(item, reservations),
         effects.PUBLIC_IP: _public_ip(item),
     }
     if kind.local_disk:

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from costguard.domain.resource import Kind, Resource, ResourceRef, State
-from costguard.errors import NotFound, PermissionDenied, ProviderError
+from costguard.errors import NotFound, PermissionDenied, ProviderError, Unsupported
+from costguard_aws import capacity
 from costguard_aws.client import Api
 from costguard_aws.instance_types import InstanceTypes
 from costguard_aws.instances import SpotRequest, read_instance, read_spot_request, vm_ref
-from costguard_aws.storage import read_address, read_gateway, read_snapshot, read_volume
+from costguard_aws.storage import read_address, read_gateway, read_reservation, read_snapshot, read_volume
 
 _PAGE = 1_000
 
@@ -36,6 +37,10 @@ _PLAIN = {
     Kind.ADDRESS: _Plain("DescribeAddresses", "Addresses", "AllocationId", "AllocationIds", read_address, {}),
     Kind.GATEWAY: _Plain(
         "DescribeNatGateways", "NatGateways", "NatGatewayId", "NatGatewayIds", read_gateway, {"MaxResults": _PAGE}
+    ),
+    Kind.RESERVATION: _Plain(
+        "DescribeCapacityReservations", "CapacityReservations", "CapacityReservationId", "CapacityReservationIds",
+        read_reservation, {"MaxResults": _PAGE},
     ),
 }  # fmt: skip
 
@@ -79,8 +84,10 @@ class InventoryRole:
         if item.get("InstanceLifecycle") == "spot":
             request = item.get("SpotInstanceRequestId")
             spot = self._spot_of(item, self._spot_requests(ref.region, [request] if request else None))
-        kinds = self._types.get(ref.region, [item["InstanceType"]] if item.get("InstanceType") else [])
-        resource = read_instance(item, ref, kinds.get(item.get("InstanceType") or ""), spot, observed_at)
+        type = item.get("InstanceType") or ""
+        kinds = self._types.get(ref.region, [type] if type else [])
+        reservations = self._open_reservations(ref.region, type) if capacity.may_be_open(item) else ()
+        resource = read_instance(item, ref, kinds.get(type), spot, observed_at, reservations)
         return replace(
             resource,
             protected=resource.protected or ("disableApiStop" if self._stop_disabled(ref) else None),
@@ -101,6 +108,7 @@ class InventoryRole:
     def _vms(self, region: str) -> Iterator[Resource]:
         api = self._api
         spots: dict[str, SpotRequest] | None = None
+        reservations: Sequence[Mapping[str, Any]] | None = None
         for page in api.pages("ec2", region, "DescribeInstances", "Reservations", MaxResults=_PAGE):
             items = [item for reservation in page for item in reservation.get("Instances") or ()]
             kinds = self._types.get(region, {i["InstanceType"] for i in items if i.get("InstanceType")})
@@ -112,8 +120,11 @@ class InventoryRole:
                 if item.get("InstanceLifecycle") == "spot":
                     spots = self._spot_requests(region) if spots is None else spots
                     spot = self._spot_of(item, spots)
+                if reservations is None and capacity.may_be_open(item):
+                    reservations = self._open_reservations(region)
                 ref = vm_ref(api.account, region, item["InstanceId"])
-                yield read_instance(item, ref, kinds.get(item.get("InstanceType") or ""), spot, observed_at)
+                kind = kinds.get(item.get("InstanceType") or "")
+                yield read_instance(item, ref, kind, spot, observed_at, reservations or ())
 
     def _spot_requests(self, region: str, ids: Sequence[str] | None = None) -> dict[str, SpotRequest]:
         """By request id and by instance id. Without the permission: none, so that the stop's effect is unknown."""
@@ -127,6 +138,18 @@ class InventoryRole:
         except (PermissionDenied, NotFound):
             return {}
         return found
+
+    def _open_reservations(self, region: str, type: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """Those that an instance may have been taken into without naming one. Without the permission: none, and only
+        what DescribeInstances itself names is seen."""
+        wanted = {**capacity.OPEN, **({"instance-type": type} if type else {})}
+        filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+        how = _PLAIN[Kind.RESERVATION]
+        try:
+            pages = self._api.pages("ec2", region, how.operation, how.key, Filters=filters, **how.listing)
+            return [item for page in pages for item in page]
+        except (PermissionDenied, Unsupported):
+            return ()
 
     @staticmethod
     def _spot_of(item: Mapping[str, Any], requests: Mapping[str, SpotRequest]) -> SpotRequest | None:

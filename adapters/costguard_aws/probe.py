@@ -20,6 +20,7 @@ _EC2_READS: Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]] = {
         ("DescribeSnapshots", {"OwnerIds": ["self"]}),
         ("DescribeAddresses", {}),
         ("DescribeNatGateways", {}),
+        ("DescribeCapacityReservations", {}),
     ),
     "gpu_inventory": (("DescribeInstanceTypes", {}),),
     "spot_price": (("DescribeSpotPriceHistory", {}),),

@@ -1,9 +1,11 @@
-"""Volumes, snapshots, addresses and NAT gateways into resources: pure. They bill until they are deleted.
+"""Volumes, snapshots, addresses, NAT gateways and capacity reservations into resources: pure. They bill until they
+are deleted.
 
 `state` is RUNNING while one exists and bills, attached or not; what it hangs on is `depends_on`.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +33,20 @@ GATEWAY_STATES = {
     "available": State.RUNNING,
     "deleting": State.DELETING,
     "deleted": State.GONE,
+}
+RESERVATION_STATES = {
+    "active": State.RUNNING,
+    "assessing": State.PENDING,
+    "pending": State.PENDING,
+    "scheduled": State.PENDING,
+    "delayed": State.PENDING,
+    "payment-pending": State.PENDING,
+    "cancelling": State.DELETING,
+    "cancelled": State.GONE,
+    "expired": State.GONE,
+    "failed": State.GONE,
+    "payment-failed": State.GONE,
+    "unsupported": State.GONE,
 }
 
 
@@ -91,6 +107,39 @@ def read_gateway(item: Mapping[str, Any], ref: ResourceRef, observed_at: datetim
             "connectivity": item.get("ConnectivityType"),
         },
     )  # fmt: skip
+
+
+def read_reservation(item: Mapping[str, Any], ref: ResourceRef, observed_at: datetime) -> Resource:
+    """A capacity reservation, which bills every place used or not, or a capacity block, which is paid in advance.
+
+    `sku` is not the instance type, which is an attribute: a reservation costs its places, not one instance, and those
+    in use are in the price of the instances that use them.
+    """
+    raw = item.get("State") or ""
+    block = item.get("ReservationType") == "capacity-block"
+    resource = _resource(
+        item, ref, observed_at, RESERVATION_STATES.get(raw, State.UNKNOWN), raw, item.get("CreateDate"),
+        sku="capacity-block" if block else "capacity-reservation",
+        attributes={
+            "type": item.get("InstanceType"),
+            "zone": item.get("AvailabilityZone"),
+            "platform": item.get("InstancePlatform"),
+            "tenancy": item.get("Tenancy"),
+            "places": item.get("TotalInstanceCount"),
+            "match": item.get("InstanceMatchCriteria"),
+            "block": item.get("CapacityBlockId"),
+        },
+    )  # fmt: skip
+    free, start, end = item.get("AvailableInstanceCount"), item.get("StartDate"), item.get("EndDate")
+    note = "it is paid in advance" if block else "it bills used or not: only cancelling it ends that"
+    return replace(
+        resource,
+        charge_type=ChargeType.PREPAID if block else ChargeType.RESERVED,
+        started_at=utc(start) if start else resource.started_at,
+        expires_at=utc(end) if end else None,
+        stop_effect=StopEffect(Ends.NO, ("reservation",), note=note),
+        attributes={**resource.attributes, **({} if free is None else {"free_places": str(free)})},
+    )
 
 
 def _resource(

@@ -20,6 +20,11 @@ from tests.fakes.aws.types import TYPES, describe
 # EC2 promises MaxResults at most, not at least.
 PAGE = 250
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+_RESERVATION_FILTERS = {
+    "state": "State",
+    "instance-match-criteria": "InstanceMatchCriteria",
+    "instance-type": "InstanceType",
+}
 _ID = re.compile(r"i-([0-9a-f]{8}|[0-9a-f]{17})")
 
 
@@ -30,7 +35,7 @@ class Ec2:
         self.clock, self.account, self.regions = clock, account, regions
         self.boxes: dict[str, Box] = {}
         self.things: dict[str, dict[str, dict[str, Any]]] = {
-            key: {} for key in ("Volumes", "Snapshots", "Addresses", "NatGateways")
+            key: {} for key in ("Volumes", "Snapshots", "Addresses", "NatGateways", "CapacityReservations")
         }
         self.thing_regions: dict[str, str] = {}
         self.spot_prices: list[dict[str, Any]] = []
@@ -188,6 +193,30 @@ class Ec2:
 
     def DescribeNatGateways(self, region: str, NatGatewayIds: Sequence[str] = (), **paging: Any) -> Mapping[str, Any]:
         return self._things(region, "NatGateways", "NatGatewayId", NatGatewayIds, "NatGatewayNotFound", paging)
+
+    def DescribeCapacityReservations(
+        self,
+        region: str,
+        CapacityReservationIds: Sequence[str] = (),
+        Filters: Sequence[Mapping[str, Any]] = (),
+        **paging: Any,
+    ) -> Mapping[str, Any]:
+        """Every filter must hold, and any of its values; EC2 knows some more filters, which nobody here asks for."""
+        _check_size(paging.get("MaxResults"), 1, 1_000)
+        missing = "InvalidCapacityReservationId.NotFound"
+        key, id_key = "CapacityReservations", "CapacityReservationId"
+        wanted = {_RESERVATION_FILTERS.get(f["Name"], ""): set(f["Values"]) for f in Filters}
+        if "" in wanted:
+            raise Refused("InvalidParameterValue")
+        here = {id for id, thing in self.things[key].items() if self.thing_regions[id] == region}
+        if set(CapacityReservationIds) - here:
+            raise Refused(missing)
+        fits = [
+            id
+            for id in CapacityReservationIds or sorted(here)
+            if all(self.things[key][id].get(name) in values for name, values in wanted.items())
+        ]
+        return self._things(region, key, id_key, fits, missing, paging) if fits else {key: []}
 
     # Changes.
 

@@ -22,6 +22,7 @@ from costguard.net.clock import SystemClock
 from costguard.ports import AccountSpec, PowerResult
 from costguard_aws.connection import AwsConnection
 from costguard_aws.credentials import AwsCredentials
+from tests.fakes.aws import moto
 
 REGIONS = ("us-east-1", "us-west-2", "eu-central-1")
 FLEET = {"g4dn.xlarge": 20, "p4d.24xlarge": 5, "c5.large": 75}
@@ -29,11 +30,13 @@ FLEET = {"g4dn.xlarge": 20, "p4d.24xlarge": 5, "c5.large": 75}
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        moto.complete(patch)
+        server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+        server.stop()
 
 
 def client(url: str, service: str, region: str = "us-east-1") -> Any:

@@ -61,7 +61,7 @@ def test_the_effect_of_a_stop(
         assert effect.note
 
 
-@pytest.mark.parametrize("kind", [Kind.DISK, Kind.SNAPSHOT, Kind.ADDRESS, Kind.GATEWAY])
+@pytest.mark.parametrize("kind", [Kind.DISK, Kind.SNAPSHOT, Kind.ADDRESS, Kind.GATEWAY, Kind.RESERVATION])
 def test_what_has_no_power_state_is_not_stopped(kind: Kind) -> None:
     known: dict[str, Any] = {"name": "x", "state": State.RUNNING, "raw_state": "available", "observed_at": NOON}
     assert stop_effect(Resource(ref("x-1", kind), **known)).compute_billing_ends is Ends.NO

@@ -51,6 +51,8 @@ EXPECTED: dict[str, type[ProviderError]] = {
     "DataUnavailableException": NotFound,
     "InvalidAddress.NotFound": NotFound,
     "InvalidAllocationID.NotFound": NotFound,
+    "InvalidCapacityReservationId.Malformed": NotFound,
+    "InvalidCapacityReservationId.NotFound": NotFound,
     "InvalidInstanceID.Malformed": NotFound,
     "InvalidInstanceID.NotFound": NotFound,
     "InvalidSnapshot.NotFound": NotFound,

@@ -20,7 +20,7 @@ def test_one_listing_asks_for_spot_requests_and_types_once(aws: AwsConnection, s
         server.ec2.add(HOME, "p3.8xlarge", **({"lifecycle": "spot", "spot_type": "one-time"} if n % 2 else {}))
     assert len(list(aws.list(Kind.VM, HOME))) == 600
     assert server.operations() == [
-        "DescribeRegions", "DescribeInstances", "DescribeInstanceTypes",
+        "DescribeRegions", "DescribeInstances", "DescribeInstanceTypes", "DescribeCapacityReservations",
         *["DescribeSpotInstanceRequests"] * 2,
         *["DescribeInstances"] * 2,
     ]  # fmt: skip
@@ -139,7 +139,7 @@ def test_regions_that_may_not_be_read_hide_nothing(server: AwsServer) -> None:
     assert len(list(connect(server, regions=(HOME,)).list(Kind.VM, HOME))) == 1
 
 
-def test_disks_snapshots_addresses_and_gateways(aws: AwsConnection, server: AwsServer) -> None:
+def test_disks_snapshots_addresses_gateways_and_reservations(aws: AwsConnection, server: AwsServer) -> None:
     server.ec2.add_thing(HOME, "Volumes", "vol-1", State="available", VolumeType="gp3", Size=500)
     attached = [{"InstanceId": "i-1", "State": "attached"}]
     server.ec2.add_thing(HOME, "Volumes", "vol-2", State="in-use", VolumeType="io2", Size=8, Attachments=attached)
@@ -147,8 +147,10 @@ def test_disks_snapshots_addresses_and_gateways(aws: AwsConnection, server: AwsS
     server.ec2.add_thing(HOME, "Addresses", "eipalloc-1", PublicIp="203.0.113.7")
     server.ec2.add_thing(HOME, "NatGateways", "nat-1", State="available", VpcId="vpc-1")
     server.ec2.add_thing(HOME, "NatGateways", "nat-2", State="deleted", VpcId="vpc-1")
+    server.ec2.add_thing(HOME, "CapacityReservations", "cr-1", State="active", InstanceType="p3.8xlarge")
+    server.ec2.add_thing(HOME, "CapacityReservations", "cr-2", State="expired", InstanceType="p3.8xlarge")
     found = {r.ref.id: r for kind in aws.kinds() - {Kind.VM} for r in aws.list(kind, HOME)}
-    assert sorted(found) == ["eipalloc-1", "nat-1", "snap-1", "vol-1", "vol-2"]
+    assert sorted(found) == ["cr-1", "eipalloc-1", "nat-1", "snap-1", "vol-1", "vol-2"]
     assert {id: r.depends_on for id, r in found.items() if r.depends_on} == {"vol-2": "i-1"}
     assert (found["vol-1"].sku, found["vol-1"].size_gib) == ("gp3", 500)
     for resource in found.values():
@@ -156,10 +158,68 @@ def test_disks_snapshots_addresses_and_gateways(aws: AwsConnection, server: AwsS
         assert (live.ref, live.raw_state, live.depends_on) == (resource.ref, resource.raw_state, resource.depends_on)
     with pytest.raises(NotFound):
         aws.get(ref("nat-2", Kind.GATEWAY))
-    with pytest.raises(NotFound):
-        aws.get(ref("vol-3", Kind.DISK))
+    for gone in (ref("vol-3", Kind.DISK), ref("cr-2", Kind.RESERVATION), ref("cr-3", Kind.RESERVATION)):
+        with pytest.raises(NotFound):
+            aws.get(gone)
 
 
 def test_a_kind_that_aws_does_not_have_here_is_not_found(aws: AwsConnection) -> None:
     with pytest.raises(NotFound):
         aws.get(ref("nb-1", Kind.NOTEBOOK))
+
+
+def reserve(server: AwsServer, id: str, **fields: object) -> None:
+    known: dict[str, object] = {
+        "State": "active", "InstanceMatchCriteria": "open", "ReservationType": "default", "InstanceType": "p3.8xlarge",
+        "InstancePlatform": "Linux/UNIX", "AvailabilityZone": f"{HOME}a", "Tenancy": "default",
+        "TotalInstanceCount": 2, "AvailableInstanceCount": 1,
+    }  # fmt: skip
+    server.ec2.add_thing(HOME, "CapacityReservations", id, **{**known, **fields})
+
+
+def ends(aws: AwsConnection, box_id: str) -> set[Ends]:
+    """What a stop does to the bill, by the listing and by the live read."""
+    reads = [r for r in aws.list(Kind.VM, HOME) if r.ref.id == box_id] + [aws.get(ref(box_id))]
+    return {r.stop_effect.compute_billing_ends for r in reads if r.stop_effect is not None}
+
+
+def test_stopping_what_an_open_reservation_takes_saves_nothing(aws: AwsConnection, server: AwsServer) -> None:
+    """C06: EC2 names the reservation a moment later; until then its free place tells."""
+    box = server.ec2.add(HOME, "p3.8xlarge")
+    other = server.ec2.add(HOME, "c6i.xlarge")
+    assert ends(aws, box.id) == {Ends.YES}
+    reserve(server, "cr-open")
+    assert ends(aws, box.id) == {Ends.NO}
+    assert ends(aws, other.id) == {Ends.YES}
+    assert aws.get(ref(box.id)).attributes["capacity_reservation"] == "cr-open"
+    server.ec2.things["CapacityReservations"]["cr-open"]["AvailableInstanceCount"] = 0
+    assert ends(aws, box.id) == {Ends.YES}, "full of others"
+    box.extra["CapacityReservationId"] = "cr-open"
+    assert ends(aws, box.id) == {Ends.NO}, "it is one of those inside"
+
+
+def test_reservations_that_may_not_be_read_hide_no_instance(aws: AwsConnection, server: AwsServer) -> None:
+    """What DescribeInstances names itself still counts, and the listing of reservations says that it is denied."""
+    box = server.ec2.add(HOME, "p3.8xlarge")
+    inside = server.ec2.add(HOME, "p3.8xlarge", extra={"CapacityReservationId": "cr-1"})
+    reserve(server, "cr-1")
+    refuse(server, "DescribeCapacityReservations")
+    assert ends(aws, box.id) == {Ends.YES}
+    assert ends(aws, inside.id) == {Ends.NO}
+    with pytest.raises(PermissionDenied):
+        list(aws.list(Kind.RESERVATION, HOME))
+
+
+def test_reservations_are_not_asked_for_where_none_could_matter(aws: AwsConnection, server: AwsServer) -> None:
+    server.ec2.add(HOME, "p3.8xlarge", state="stopped")
+    server.ec2.add(HOME, "p3.8xlarge", lifecycle="spot", spot_type="one-time")
+    preference = {"CapacityReservationPreference": "none"}
+    server.ec2.add(HOME, "p3.8xlarge", extra={"CapacityReservationSpecification": preference})
+    list(aws.list(Kind.VM, HOME))
+    assert "DescribeCapacityReservations" not in server.operations()
+
+
+def test_three_hundred_reservations_come_in_pages(aws: AwsConnection, server: AwsServer) -> None:
+    for n in range(300):
+        reserve(server, f"cr-{n:03}", InstanceMatchCriteria="targeted" if n else "open", AvailableInstanceCount=n)
+    assert len(list(aws.list(Kind.RESERVATION, HOME))) == 300

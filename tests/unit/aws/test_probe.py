@@ -14,6 +14,7 @@ def test_every_permission_is_told_and_nothing_changes(aws: AwsConnection, server
     assert {a.permission for a in answers if a.granted} == {
         "ec2:DescribeRegions", "ec2:DescribeInstances", "ec2:DescribeSpotInstanceRequests", "ec2:DescribeVolumes",
         "ec2:DescribeSnapshots", "ec2:DescribeAddresses", "ec2:DescribeNatGateways", "ec2:DescribeInstanceTypes",
+        "ec2:DescribeCapacityReservations",
         "ec2:DescribeSpotPriceHistory", "ec2:DescribeInstanceAttribute", "ec2:StopInstances", "ec2:StartInstances",
         "ec2:CreateTags", "autoscaling:DescribeAutoScalingInstances", "cloudwatch:ListMetrics",
         "cloudwatch:GetMetricData", "servicequotas:GetServiceQuota", "ssm:DescribeInstanceInformation",

@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
-from costguard.domain.resource import Ends, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import ChargeType, Ends, Kind, Resource, ResourceRef, State
 from costguard.testing.clock import NOON
-from costguard_aws.storage import read_address, read_gateway, read_snapshot, read_volume
+from costguard_aws.storage import (
+    RESERVATION_STATES,
+    read_address,
+    read_gateway,
+    read_reservation,
+    read_snapshot,
+    read_volume,
+)
+from tests.fakes.aws.codec import model
 from tests.unit.aws.helpers import ref
 
 Read = Callable[[Mapping[str, Any], ResourceRef, datetime], Resource]
@@ -36,6 +44,14 @@ ITEMS: list[tuple[Read, Kind, dict[str, Any]]] = [
     (
         read_gateway, Kind.GATEWAY,
         {"State": "available", "CreateTime": NOON, "VpcId": "vpc-1", "SubnetId": "s-1", "ConnectivityType": "public"},
+    ),
+    (
+        read_reservation, Kind.RESERVATION,
+        {
+            "State": "active", "ReservationType": "default", "InstanceType": "p5.48xlarge", "CreateDate": NOON,
+            "StartDate": NOON, "EndDate": NOON, "AvailabilityZone": "us-east-1a", "InstancePlatform": "Linux/UNIX",
+            "Tenancy": "default", "TotalInstanceCount": 4, "AvailableInstanceCount": 0, "InstanceMatchCriteria": "open",
+        },
     ),
 ]  # fmt: skip
 
@@ -88,3 +104,27 @@ def test_facts_of_a_volume() -> None:
     assert (found.name, found.creator, found.protected) == ("data", "IAMUser:x", "managed by eks")
     assert (found.created_at, found.depends_on, found.size_gib) == (NOON, "i-1", 500)
     assert found.attributes["iops"] == "3000"
+
+
+def test_a_reservation_tells_its_places_and_has_no_price_of_one_instance() -> None:
+    """Its instances are priced already: a price by instance type would count them twice."""
+    found = read_reservation({**ITEMS[4][2], "CapacityReservationId": "cr-1"}, ref("cr-1", Kind.RESERVATION), NOON)
+    assert (found.charge_type, found.sku) == (ChargeType.RESERVED, "capacity-reservation")
+    assert (found.started_at, found.expires_at) == (NOON, NOON)
+    assert (found.attributes["type"], found.attributes["places"], found.attributes["free_places"]) == (
+        "p5.48xlarge", "4", "0",
+    )  # fmt: skip
+    assert found.stop_effect is not None
+    assert found.stop_effect.still_billed == ("reservation",)
+
+
+def test_a_capacity_block_is_paid_in_advance() -> None:
+    item = {**ITEMS[4][2], "ReservationType": "capacity-block", "CapacityBlockId": "cb-1"}
+    found = read_reservation(item, ref("cr-1", Kind.RESERVATION), NOON)
+    assert (found.charge_type, found.sku, found.attributes["block"]) == (ChargeType.PREPAID, "capacity-block", "cb-1")
+
+
+def test_every_state_of_a_reservation_in_the_sdks_model_is_known_but_one() -> None:
+    """`unavailable` is not explained: unknown, so that nothing is concluded from it."""
+    states = model("ec2").shape_for("CapacityReservationState").enum
+    assert set(states) - RESERVATION_STATES.keys() == {"unavailable"}
