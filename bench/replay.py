@@ -69,11 +69,11 @@ def fleet(size: int) -> list[Resource]:
 
 
 def work(rng: random.Random, dev: bool) -> list[bool]:
-    """Whether the box works in each period: jobs of minutes to a day, pauses of minutes to a night."""
+    """Whether the box works in each period. Development boxes come to rest twice a day, training ones less often."""
     steps, found = DAYS * 288, []
     busy = rng.random() < 0.5
     while len(found) < steps:
-        mean = (12 if busy else 18) if dev else (90 if busy else 12)
+        mean = (24 if busy else 48) if dev else (90 if busy else 12)
         found += [busy] * max(1, round(rng.lognormvariate(0, 1.2) * mean))
         busy = not busy
     return found[:steps]

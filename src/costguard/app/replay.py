@@ -158,7 +158,7 @@ def gather(
         until=until,
         accounts={name: account.facts(until) for name, account in app.accounts.items()},
         resources={r.ref: r for r in known},
-        runs=_runs(conn, known, since, until, series),
+        runs=recorded_runs(conn, known, since, until, series),
         samples=_reader(conn, wanted, progress),
         step=settings.schedule.usage,
         spot_prices=_prices(conn, since, until, ChargeType.SPOT),
@@ -190,10 +190,10 @@ def _reader(
     return read
 
 
-def _runs(
+def recorded_runs(
     conn: Connection, known: Sequence[Resource], since: datetime, until: datetime, series: Mapping[int, Series]
 ) -> Mapping[ResourceRef, tuple[Run, ...]]:
-    """The runs of every box that overlap the history."""
+    """The runs of boxes that overlap [since, until); ``series`` by number are those whose samples may show one."""
     states: dict[ResourceRef, list[Interval]] = defaultdict(list)
     for interval in intervals(conn, until - _ALL, until, known):
         states[interval.ref].append(interval)

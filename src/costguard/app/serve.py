@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 from costguard import __version__
 from costguard.app import settings as mapped
 from costguard.app.app import App
-from costguard.app.explain import explain
+from costguard.app.explain import explain, explain_action
 from costguard.app.jobs import jobs
 from costguard.app.spend import run_spend
 from costguard.app.undo import undo
@@ -49,6 +49,9 @@ def site_of(
     def spent(by: str, month: str | None, since: datetime | None) -> Mapping[str, object]:
         return run_spend(app, by=by, month=month, since=since)
 
+    def explained_action(action_id: str) -> Mapping[str, object]:
+        return explain_action(app, action_id)
+
     def undone(action_id: str, person: str) -> Action:
         return undo(app, action_id, person)
 
@@ -62,6 +65,7 @@ def site_of(
         tokens=mapped.tokens(app.config),
         keep_max=app.settings.keep_max,
         explain=explained,
+        explain_action=explained_action,
         spend=spent,
         undo=undone,
         leading=lambda: app.lead.leads,

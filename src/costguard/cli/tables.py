@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from costguard.cli.console import Column, Screen, ago, money, span, when
-from costguard.cli.context import AsJson, Backend, ConfigFile, Resource, Server, screen
+from costguard.cli.context import AsJson, Backend, ConfigFile, Server, screen
 from costguard.domain.codec import decode
 from costguard.domain.money import Money, total
 
@@ -202,24 +202,35 @@ def sources(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
 
 def explain(
     ctx: typer.Context,
-    resource: Resource,
+    resource: Annotated[
+        str | None, typer.Argument(metavar="RESOURCE", help="An id, account/id, a full ref, or a name that is unique.")
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
     server: Server = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="An earlier moment, like 2026-12-01T09:00+08:00.")
     ] = None,
+    action: Annotated[
+        str | None, typer.Option("--action", metavar="ID", help="What one action rested on, instead of a resource.")
+    ] = None,
 ) -> None:
     """Why a resource is treated as it is: every policy, signal and guard, and what would change the verdict.
 
-    Example: `costguard explain train-a800-03`
+    With --action: the evidence kept with it, every look and verdict. Example: `costguard explain train-a800-03`
     """
+    if (resource is None) == (action is None) or (action is not None and at is not None):
+        from costguard.errors import UsageError
+
+        raise UsageError("explain needs a RESOURCE (perhaps with --at), or --action ID")
     with Backend(ctx, config, server) as backend:
-        query = {"resource": resource} | ({"at": at} if at else {})
+        query = {"action": action} if action else {"resource": resource or ""} | ({"at": at} if at else {})
         document = backend.table("explain", query)
         view = _View(screen(as_json), backend)
         if as_json:
             return view.screen.document(document)
+        if action:
+            return view.explain_action(document)
         view.explain(document)
 
 
@@ -338,6 +349,38 @@ class _View:
         for policy in document["policies"]:
             self._policy(policy)
 
+    def explain_action(self, document: Mapping[str, Any]) -> None:
+        action, say = document["action"], self.screen.say
+        say(f"{action['response']} of {_name(action['subject'])}  {action['id']}", "bold")
+        state = action["state"] + (" (dry run)" if action["dry_run"] else "")
+        say(f"  {action['policy']} ({action['rule']}): {state}, {action['code']} {action['reason']}".rstrip())
+        say(
+            f"  holds since {self.when(action['since'])}, warned {self.when(action['warned_at'])}, "
+            f"due {self.when(action['due_at'])}, called {self.when(action['executed_at'])}"
+        )
+        say("  the evidence kept with it:")
+        for key, value in sorted(action["evidence"].items()):
+            say(f"    {key}: {_plain(value)}")
+        self.screen.table(
+            "\nlooks and verdicts",
+            [Column("AT"), Column("WHAT"), Column("CODE"), Column("TEXT", flexible=True), Column("BY")],
+            [[self.when(e["at"]), e["kind"], e["code"] or "-", e["text"], e["actor"]] for e in document["history"]],
+            "  nothing was written down",
+        )
+        self.screen.table(
+            "\nmessages",
+            [Column("AT"), Column("KIND"), Column("CHANNEL"), Column("STATE"), Column("ERROR", flexible=True)],
+            [
+                [self.when(m["sent_at"] or m["created_at"]), m["kind"], m["channel"], m["state"], m["error"] or ""]
+                for m in document["messages"]
+            ],
+            "  nobody was told",
+        )
+        if saving := document["saving"]:
+            say(f"saved {money(_money(saving['amount']))} since {self.when(saving['since'])}")
+        if output := action["hook_output"]:
+            say(f"the hook said: {output}")
+
     def _policy(self, policy: Mapping[str, Any]) -> None:
         say = self.screen.say
         if not policy["matched"]:
@@ -355,6 +398,18 @@ class _View:
                     say(f"    also: {guard['answer']} {guard['code']}: {guard['reason']}", "yellow")
             for change in ladder["changes"]:
                 say(f"    would change when {change}", "cyan")
+
+
+def _plain(value: Any) -> str:
+    """A value of evidence for a terminal."""
+    match value:
+        case {"amount": str(amount), "currency": str(currency)}:
+            return str(Money.of(amount, currency))
+        case {"seconds": int() | float()}:
+            return _span(value)
+        case list():
+            return ", ".join(_plain(item) for item in value)
+    return "unknown" if value is None else str(value)
 
 
 def _span(value: Mapping[str, float]) -> str:

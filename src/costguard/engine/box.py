@@ -14,7 +14,7 @@ from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import AccountFacts, PowerEvent
 from costguard.domain.usage import Metric, Series, UsageWindow, WindowSpec
 from costguard.engine.evaluate import Prepared
-from costguard.engine.history import Run, Track, micros
+from costguard.engine.history import Run, Span, Track, micros
 from costguard.rules.idle import IdleWhen
 from costguard.rules.kind import ActivityTests
 
@@ -203,8 +203,8 @@ class Box:
         """Those of one spec at ``at`` (µs); samples from before the start do not count."""
         started = self.resource.started_at
         begun = micros(started) if started is not None else 0
-        end = at - self._delay(spec.metric)
-        found = (t.window(spec.length, end, begun) for s, t in self.tracks.items() if s.metric is spec.metric)
+        span = Span(at - self._delay(spec.metric), spec.length)
+        found = (t.window(span, begun) for s, t in self.tracks.items() if s.metric is spec.metric)
         return tuple(window for window in found if window is not None)
 
     # --- power

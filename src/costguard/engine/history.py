@@ -104,22 +104,32 @@ class Track:
         most = max(least // _MICRO, 3 * max(period for _, period in self.periods))
         return [(a, b) for a, b in pairwise(self.at) if b - a > most]
 
-    def window(self, length: timedelta, end: int, begun: int) -> UsageWindow | None:
-        """The window (end − length, end], without samples at or before ``begun``; None without any (all µs).
+    def window(self, span: "Span", begun: int) -> UsageWindow | None:
+        """The window of a span, without samples at or before ``begun`` (µs); None without any.
 
         The same numbers as the store's own windows.
         """
-        start = end - length // _MICRO
-        low, high = bisect_right(self.at, max(start, begun)), bisect_right(self.at, end)
+        at = self.at
+        low, high = bisect_right(at, max(span.low, begun)), bisect_right(at, span.high)
         if low >= high:
             return None
         values = self.values[low:high]
-        count, period = high - low, self.period(self.at[high - 1])
+        count, period = high - low, self.period(at[high - 1])
         return UsageWindow(
-            self.series, moment(start), moment(end), timedelta(microseconds=period), count,
-            max(1, (end - start) // period), max(values), sum(values) / count,
-            sorted(values)[(95 * count + 99) // 100 - 1], values[-1], moment(self.at[low]), moment(self.at[high - 1]),
+            self.series, span.start, span.end, timedelta(microseconds=period), count,
+            max(1, (span.high - span.low) // period), max(values), sum(values) / count,
+            sorted(values)[(95 * count + 99) // 100 - 1], values[-1], moment(at[low]), moment(at[high - 1]),
         )  # fmt: skip
+
+
+class Span:
+    """(start, end] as datetimes and as µs, made once for the windows of every series."""
+
+    __slots__ = ("end", "high", "low", "start")
+
+    def __init__(self, end: int, length: timedelta) -> None:
+        self.low, self.high = end - length // _MICRO, end
+        self.start, self.end = moment(self.low), moment(end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ class _Replay:
             else:
                 self.prepared[policy.name] = ready
         chosen = [ready.policy for ready in self.prepared.values()]
+        self.levels = {name: levels_of(ready) for name, ready in self.prepared.items()}
         self.lookback = lookback(chosen, history)
         self.accounts = {n: replace(a, enforce=True, armed=True) for n, a in history.accounts.items()}
         self.step = history.step // timedelta(microseconds=1)
@@ -204,7 +205,7 @@ class _Replay:
     def _marks(self, box: Box, ready: Prepared, start: int, end: int) -> None:
         """When an idle policy may begin to hold: everything quiet for its whole time, or samples there again."""
         when = ready.policy.when
-        levels = levels_of(ready)
+        levels = self.levels[ready.policy.name]
         if not isinstance(when, IdleWhen) or levels is None:
             return
         length = when.length // timedelta(microseconds=1)
@@ -236,7 +237,7 @@ class _Replay:
         if box.rows:
             return True
         for name in box.policies:
-            when, levels = self.prepared[name].policy.when, levels_of(self.prepared[name])
+            when, levels = self.prepared[name].policy.when, self.levels[name]
             if not isinstance(when, IdleWhen) or levels is None:
                 return True
             if box.quiet(levels, at, when.length // timedelta(microseconds=1)):
@@ -410,7 +411,7 @@ class _Replay:
         at = micros(now)
         for name in box.policies:
             rule = self.prepared[name].policy.rule
-            if rule not in _BY_EVENTS or (rule == "idle" and levels_of(self.prepared[name]) is None):
+            if rule not in _BY_EVENTS or (rule == "idle" and self.levels[name] is None):
                 self._wake(box, at + _EVERY.get(rule, _HOUR) // timedelta(microseconds=1))
             if rule == "lifetime":
                 self._wait_for_age(box, evaluation, name, at)
@@ -435,8 +436,11 @@ class _Replay:
             self._wake(box, due)
         if row.clear_count:
             self._wake(box, now + self.step)
-        elif (levels := levels_of(ready)) is not None and (busy := box.next_busy(levels, now, self.loaded)) is not None:
-            self._wake(box, busy)
+        else:
+            levels = self.levels[row.policy]
+            busy = box.next_busy(levels, now, self.loaded) if levels is not None else None
+            if busy is not None:
+                self._wake(box, busy)
         verdict = decision.verdict if decision is not None else None
         if row.id in self.told:
             self.told[row.id].code = verdict.code.value if verdict is not None else row.code.value

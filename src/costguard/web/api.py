@@ -161,6 +161,8 @@ class Service:
     def _explain(self, query: Mapping[str, str]) -> Mapping[str, object]:
         if self._site.explain is None:
             raise UsageError("explain needs the daemon")
+        if "action" in query and self._site.explain_action is not None:
+            return self._site.explain_action(Body(query).text("action"))
         return self._site.explain(Body(query).text("resource"), Body(query).instant("at"))
 
     def _keep(self, body: Body, person: Person, now: datetime) -> Document:

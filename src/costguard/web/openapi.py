@@ -74,8 +74,9 @@ def openapi(version: str) -> dict[str, object]:
         operation: dict[str, object] = {"summary": summary, "operationId": name, "responses": answers}
         if name == "explain":
             operation["parameters"] = [
-                {"name": "resource", "in": "query", "required": True, "schema": _RESOURCE},
+                {"name": "resource", "in": "query", "schema": _RESOURCE, "description": "this or action"},
                 {"name": "at", "in": "query", "schema": _INSTANT},
+                {"name": "action", "in": "query", "schema": {"type": "string"}, "description": "an action's id"},
             ]
         if name == "spend":
             by = {"type": "string", "enum": list(DIMENSIONS), "default": "account"}

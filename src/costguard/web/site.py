@@ -38,7 +38,7 @@ def _no_undo(action_id: str, person: str) -> Action:
 class Site:
     """Everything that a request may need.
 
-    ``page`` gives the settings in force (they change at a reload); ``explain``, ``spend`` and ``undo`` are the
+    ``page`` gives the settings in force (they change at a reload); ``explain``…, ``spend`` and ``undo`` are the
     composition root's; ``chat`` renders the local inbox in the demo, None elsewhere. ``leading`` tells
     whether this replica leads.
     """
@@ -52,6 +52,7 @@ class Site:
     tokens: Sequence[Token] = ()
     keep_max: timedelta = timedelta(days=7)
     explain: Callable[[str, datetime | None], Mapping[str, object]] | None = None
+    explain_action: Callable[[str], Mapping[str, object]] | None = None
     spend: Callable[[str, str | None, datetime | None], Mapping[str, object]] | None = None
     undo: Callable[[str, str], Action] = _no_undo
     leading: Callable[[], bool] = lambda: True
