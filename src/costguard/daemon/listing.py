@@ -45,7 +45,7 @@ class Lister:
         if status is None or tried is None or doubted:
             return True
         age = self.clock.now() - datetime.fromisoformat(tried["at"])
-        if status.state is SourceState.OK and status.count == 0:
+        if status.state is SourceState.OK and tried["empty"]:
             return age >= EMPTY
         if status.state is SourceState.DENIED and status.fetched_at is None:
             return age >= UNREADABLE
@@ -58,11 +58,14 @@ class Lister:
             return True
         looks = [self._look(connection, kind, region) for kind in sorted(connection.kinds())]
         now = self.clock.now()
+        # Nothing works there: looked at hourly, and not stale in between.
+        empty = not any(look.outcome.count for look in looks if look.kind in COMPUTE)
+        interval = max(self.interval, EMPTY) if empty else self.interval
         fine = True
         with self.database.write() as conn:
             listed = PriceTable(prices.in_effect(conn, now))
             locks = kv.by_prefix(conn, f"{_LOCK}{account.provider}/{account.name}/")
-            kv.put(conn, _tried(account, region), {"at": now.isoformat()}, now)
+            kv.put(conn, _tried(account, region), {"at": now.isoformat(), "empty": empty}, now)
             counts = {status.source: status.count for status in sources.sources(conn, account.name, region)}
             doubts = kv.by_prefix(conn, f"{_DOUBT}{account.name}/{region}/")
             for look in looks:
@@ -80,7 +83,7 @@ class Lister:
                     if look.kind in ATTACHABLE:
                         place = f"{account.provider}/{account.name}/{region}/{look.kind.value}/"
                         note_attachment(conn, found, place, now)
-                fine &= record(conn, account.name, region, source, self.interval, look.outcome, now)
+                fine &= record(conn, account.name, region, source, interval, look.outcome, now)
         return fine
 
     def live(self, account: Account, seen: Resource) -> Resource | None:

@@ -61,8 +61,6 @@ def record(
 ) -> bool:
     """Writes the status; True when all went well."""
     place = (account, region, source)
-    if source == INVENTORY and outcome.count == 0:
-        interval = max(interval, EMPTY)
     if outcome.state is SourceState.OK:
         before = sources.record_success(
             conn, *place, count=outcome.count, interval=interval, now=now, note=outcome.error
