@@ -5,6 +5,7 @@ from typing import Any
 from costguard.config.channels import (
     ChannelBase,
     DingtalkChannel,
+    EmailChannel,
     FeishuChannel,
     SlackChannel,
     WebhookChannel,
@@ -15,6 +16,7 @@ from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
 from costguard.errors import ConfigError
 from costguard.notify.dingtalk.config import DingTalkConfig
+from costguard.notify.email.config import EmailConfig
 from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.route import Person, Place, Routing
 from costguard.notify.settings import ChannelConfig, DeliverySettings
@@ -100,6 +102,8 @@ def channel_config(channel: ChannelBase) -> ChannelConfig:
             return WecomConfig(**common, url=channel.url)
         case WebhookChannel():
             return WebhookConfig(**common, url=channel.url, secret=channel.secret)
+        case EmailChannel():
+            return EmailConfig(**common, smtp=channel.smtp, to=channel.to, sender=channel.sender)
         case _:
             raise ConfigError(f"channel {channel.name} cannot send in this version")
 

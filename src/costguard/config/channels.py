@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from costguard.config.texts import Language, Name
+from costguard.notify.email.config import check_mail
 from costguard.notify.webhook.sign import keys
 from costguard.rules.fields import Strict
 from costguard.rules.policy import Texts
@@ -170,13 +171,21 @@ class EmailChannel(ChannelBase):
     kind: Literal["email"]
 
     smtp: Secret
-    """``smtps://user:password@host:465`` or ``smtp://user:password@host:587`` (STARTTLS)."""
+    """``smtps://user:password@host:465`` or ``smtp://user:password@host:587`` (STARTTLS), never without TLS. User and
+    password are URL-encoded; many providers want an app password (授权码)."""
 
     to: Texts = Field(min_length=1)
-    """The addresses that get every message."""
+    """The addresses that get every message; owners with an ``email`` get what is about their boxes as well."""
 
     sender: str | None = Field(None, alias="from")
     """The From address; the SMTP user when left out."""
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        check_mail(self.smtp.get_secret_value(), self.to, self.sender)
+        if self.proxy is not None:
+            raise ValueError("proxy does not apply to e-mail: SMTP goes through no HTTP proxy")
+        return self
 
 
 class WebhookChannel(ChannelBase):
@@ -218,6 +227,4 @@ def unavailable(channel: ChannelBase) -> tuple[str, str] | None:
             return "token", f"the slack bot is {_NOT_YET}: an incoming webhook (url) can be used"
         case DingtalkChannel(mode="stream"):
             return "mode", f"dingtalk stream mode is {_NOT_YET}: a robot (url, secret) can be used"
-        case EmailChannel():
-            return "kind", f"{channel.kind} is {_NOT_YET}"
     return None

@@ -91,7 +91,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         call = _current.get()
         failure: Exception = httpcore.ConnectError(f"no address for {host}")
-        for address in _addresses(host, port, call.left(timeout, httpcore.ConnectTimeout)):
+        for address in addresses(host, port, call.left(timeout, httpcore.ConnectTimeout)):
             left = call.left(timeout, httpcore.ConnectTimeout)
             try:
                 stream = self._inner.connect_tcp(address, port, left, local_address, socket_options)
@@ -102,7 +102,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         raise failure
 
 
-def _addresses(host: str, port: int, timeout: float) -> list[str]:
+def addresses(host: str, port: int, timeout: float) -> list[str]:
     """Resolves in a thread: the system's resolver takes its own time limit and no other."""
     try:
         return [str(ipaddress.ip_address(host))]

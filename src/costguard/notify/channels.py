@@ -9,6 +9,9 @@ from typing import Any
 from costguard.net.http import HttpClient
 from costguard.notify.dingtalk.channel import DingTalkRobot
 from costguard.notify.dingtalk.config import DingTalkConfig
+from costguard.notify.email.channel import Email
+from costguard.notify.email.config import EmailConfig
+from costguard.notify.email.smtp import SmtpClient
 from costguard.notify.feishu.channel import FeishuBot
 from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.settings import ChannelConfig
@@ -24,20 +27,46 @@ SEND_DEADLINE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """How a channel reaches the outside: every call within ``deadline`` as a whole, ``before_call`` before it."""
+
+    deadline: timedelta
+    before_call: Callable[[], None] | None
+
+    def http(self, proxy: str | None) -> HttpClient:
+        return HttpClient(proxy=proxy, deadline=self.deadline, max_body=64 * 1024, before_call=self.before_call)
+
+    def smtp(self) -> SmtpClient:
+        return SmtpClient(deadline=self.deadline, before_call=self.before_call)
+
+
+Make = Callable[[Any, Clock, Network], Channel]
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelKind:
     """``config`` is the pydantic model of one entry of ``channels:``; ``make`` builds the channel from it."""
 
     config: type[ChannelConfig]
-    make: Callable[[Any, Clock, HttpClient], Channel]
+    make: Make
+
+
+def _over_http(channel: Callable[[Any, Clock, HttpClient], Channel]) -> Make:
+    return lambda config, clock, network: channel(config, clock, network.http(config.proxy))
+
+
+def _over_smtp(channel: Callable[[Any, Clock, SmtpClient], Channel]) -> Make:
+    return lambda config, clock, network: channel(config, clock, network.smtp())
 
 
 CHANNEL_KINDS: Mapping[str, ChannelKind] = MappingProxyType(
     {
-        "slack": ChannelKind(SlackConfig, SlackWebhook),
-        "dingtalk": ChannelKind(DingTalkConfig, DingTalkRobot),
-        "feishu": ChannelKind(FeishuConfig, FeishuBot),
-        "wecom": ChannelKind(WecomConfig, WecomRobot),
-        "webhook": ChannelKind(WebhookConfig, Webhook),
+        "slack": ChannelKind(SlackConfig, _over_http(SlackWebhook)),
+        "dingtalk": ChannelKind(DingTalkConfig, _over_http(DingTalkRobot)),
+        "feishu": ChannelKind(FeishuConfig, _over_http(FeishuBot)),
+        "wecom": ChannelKind(WecomConfig, _over_http(WecomRobot)),
+        "webhook": ChannelKind(WebhookConfig, _over_http(Webhook)),
+        "email": ChannelKind(EmailConfig, _over_smtp(Email)),
     }
 )
 
@@ -50,5 +79,4 @@ def build_channel(
     deadline: timedelta = SEND_DEADLINE,
 ) -> Channel:
     """A channel that can send. Opens no connection. Raises KeyError for an unknown kind."""
-    http = HttpClient(proxy=config.proxy, deadline=deadline, max_body=64 * 1024, before_call=before_call)
-    return CHANNEL_KINDS[config.kind].make(config, clock, http)
+    return CHANNEL_KINDS[config.kind].make(config, clock, Network(deadline, before_call))

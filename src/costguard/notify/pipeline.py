@@ -220,7 +220,7 @@ class ChannelWorker:
     def _message(self, notice: Notice, now: datetime) -> Message:
         delivery = self._delivery()
         mentions: dict[str, str] = {}
-        if may_mention(now, delivery.quiet):
+        if self._addressed or may_mention(now, delivery.quiet):
             for name in notice.mention:
                 person = delivery.routing.people.get(name)
                 if person and (handle := person.handle(self.channel.kind)):
@@ -231,6 +231,12 @@ class ChannelWorker:
             now=now, idem_key=notice.idem_key, mentions=mentions, repeat=doubtful,
         )  # fmt: skip
 
+    @property
+    def _addressed(self) -> bool:
+        """Whether a mention is how the message reaches a person at all: a mail without the address never does, and
+        it disturbs nobody's night."""
+        return self.channel.kind == "email"
+
     def _try(self, message: Message) -> Receipt:
         """The message; if the platform refuses what is in it, its plain text, once."""
         try:
@@ -240,8 +246,9 @@ class ChannelWorker:
                 raise
             log.warning("channel %s refused a message (%s); sending its plain text", self.channel.name, error.code)
         plain = replace(
-            message, body=message.fallback, payload={}, plain=True, mentions=(), idem_key=f"{message.idem_key}p"
-        )
+            message, body=message.fallback, payload={}, plain=True, idem_key=f"{message.idem_key}p",
+            mentions=message.mentions if self._addressed else (),
+        )  # fmt: skip
         return self.channel.send(plain)
 
     # ── after a failure ─────────────────────────────────────────────────────────────────────────────────

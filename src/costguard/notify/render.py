@@ -6,12 +6,14 @@ A failure to render never loses a message: a plain one that needs nothing but th
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from costguard.notify import plain
 from costguard.notify.dingtalk import markup as dingtalk
 from costguard.notify.doc import Doc
+from costguard.notify.email import markup as email
 from costguard.notify.feishu import markup as feishu
 from costguard.notify.slack import markup as slack
 from costguard.notify.stories import Teller
@@ -31,6 +33,7 @@ FORMATS: Mapping[str, Callable[[Story, str, str], Message]] = {
 }
 # These also show or carry what the words do not: the kind by its colour, the thread, the facts themselves.
 FACTUAL: Mapping[str, Callable[[Story, str, str, Mapping[str, Any]], Message]] = {
+    "email": email.message,
     "feishu": feishu.message,
     "webhook": webhook.message,
 }
@@ -59,7 +62,7 @@ def render(
         return FORMATS[fmt](story, key, plain.short(story))
     except Exception:  # whatever is wrong with a message, people must still get it
         log.exception("a %s message could not be rendered; sending the plain one", facts.get("kind"))
-        return last_resort(facts, key)
+        return replace(last_resort(facts, key), mentions=tuple((mentions or {}).values()) if fmt == "email" else ())
 
 
 def tell(

@@ -23,6 +23,7 @@ HANDLES = {
     "feishu": "ou_012zhang",
     "wecom": "zw",
     "webhook": "",
+    "email": "zw@example.com",
     "plain": "",
 }
 
@@ -141,6 +142,17 @@ def test_a_failure_to_render_falls_back_to_the_plain_message(caplog: pytest.LogC
     assert "train-a800-03" in message.body
     assert "i-bp1a2b3c4d5e" in message.body
     assert "could not be rendered" in caplog.text
+
+
+def test_the_plain_message_still_reaches_the_owner_by_mail() -> None:
+    """A mail goes where it is addressed to; elsewhere the plain message mentions nobody."""
+    broken = {**sample_facts()["warning"], "timezone": "Not/AZone"}
+    for fmt, mentions in (("email", ("zw@example.com",)), ("feishu", ())):
+        message = render(
+            broken, fmt=fmt, language="zh", now=SAMPLE_NOW, idem_key="k", mentions={"zhangwei": HANDLES["email"]}
+        )
+        assert message.plain
+        assert message.mentions == mentions
 
 
 @given(

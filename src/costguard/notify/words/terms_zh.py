@@ -180,4 +180,25 @@ TECHNICAL = {
     "the receiver is gone for good: remove this channel or give it a new url": (
         "接收方已永久停用：请删除这个渠道或换成新的 url"
     ),
+    "the mail server asks to try again later": "邮件服务器要求稍后再试",
+    "this is no mail server's answer": "这不是邮件服务器的应答",
+    "the mail server refused the login": "邮件服务器拒绝登录",
+    "the mail server refused the message": "邮件服务器不接受这封邮件",
+    "the mail server refused the sender": "邮件服务器不接受发件人",
+    "the mail server refused the owner's address": "邮件服务器不接受负责人的地址",
+    "the owner's address is not one": "负责人的邮箱地址不对",
+    "the mail server refused every recipient": "邮件服务器拒绝了所有收件人",
+    "the mail server refuses to talk": "邮件服务器拒绝连接",
+    "the server's certificate is not valid for its name": "服务器证书无效或与域名不符",
+    "the server does not offer STARTTLS": "服务器不支持 STARTTLS",
+    "are user and password in `smtp` right? many providers want an app password (授权码)": (
+        "smtp 里的用户名和密码对吗？很多邮箱要用授权码"
+    ),
+    "may this user send from this address? look at `from`": "这个用户能用这个发件地址吗？请检查 from",
+    "look at the addresses in `to`": "请检查 to 里的地址",
+    "look at the owner's `email`": "请检查负责人的 email",
+    "is the host's name right? `smtp` takes only servers with a valid certificate": (
+        "主机名对吗？只接受证书有效的服务器"
+    ),
+    "use smtps:// and port 465, or a server with STARTTLS": "请用 smtps:// 和 465 端口，或换支持 STARTTLS 的服务器",
 }

@@ -8,6 +8,7 @@ import pytest
 from costguard.domain.money import Money
 from costguard.notify.dingtalk.errcodes import ERRCODES, security_hint
 from costguard.notify.doc import Doc
+from costguard.notify.email import channel as email
 from costguard.notify.feishu.codes import CODES
 from costguard.notify.slack import channel as slack
 from costguard.notify.webhook import channel as webhook
@@ -84,6 +85,7 @@ def test_every_technical_sentence_has_its_chinese_one() -> None:
     known = terms_zh.TECHNICAL
     sentences = {m.detail for m in ERRCODES.values()} | {m.hint for m in ERRCODES.values() if m.hint}
     sentences |= {text for m in (*CODES.values(), *wecom.ERRCODES.values()) for text in (m.detail, m.hint) if text}
+    sentences |= set(email.HINTS)
     sentences |= {*webhook._THEIRS.values(), webhook.REDIRECTED}
     sentences |= {security_hint(text) for text in ("keyword", "sign", "IP", "")} | set(slack._THEIRS.values())
     assert sorted(sentences - set(known)) == []
