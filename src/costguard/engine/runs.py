@@ -37,15 +37,14 @@ def runs_of(
     recorded = _recorded(states, events)
     first = states[0].started if states else None
     at_first = first is not None and bool(recorded) and recorded[0][0] == first
-    earlier, since = _told(resource, [e for e in events if first is None or e.at < first], first)
+    earlier, since = _told(resource, [e for e in events if first is None or e.at <= first], first)
     if at_first and first is not None:
-        recorded[0] = (_began(resource, since, first, bool(earlier or since)), recorded[0][1])
+        recorded[0] = (_began(resource, since, first), recorded[0][1])
     elif since is not None:
         earlier.append((since, first))
     spans = [*earlier, *recorded]
     if not earlier and since is None:
-        begin = spans[0][0] if spans else None
-        spans = [*((a, b) for a, b in seen if begin is None or b < begin), *spans]
+        spans = _with_seen(seen, spans)
     return tuple(Run(a, b, _rates(resource, a, b, states, prices)) for a, b in spans if b is None or a < b)
 
 
@@ -101,13 +100,22 @@ def _told(
     return spans, begun
 
 
-def _began(resource: Resource, told: datetime | None, first: datetime, events: bool) -> datetime:
-    """When the run began that was going on at the first look."""
+def _began(resource: Resource, told: datetime | None, first: datetime) -> datetime:
+    """When the run began that was going on at the first look; that look itself when nobody tells."""
     if told is not None:
         return told
-    if resource.started_at is not None and resource.started_at <= first:
-        return resource.started_at
-    return first if events or resource.created_at is None else min(first, resource.created_at)
+    return resource.started_at if resource.started_at is not None and resource.started_at <= first else first
+
+
+def _with_seen(seen: Iterable[tuple[datetime, datetime]], known: Sequence[Span]) -> list[Span]:
+    """The runs, with what samples show of the time before the first; what reaches up to it is the same run."""
+    spans: list[Span] = list(known)
+    for begin, end in sorted(seen, reverse=True):
+        if not spans or end < spans[0][0] - _GAP:
+            spans.insert(0, (begin, end))
+        elif begin < spans[0][0]:
+            spans[0] = (begin, spans[0][1])
+    return spans
 
 
 def _rates(
