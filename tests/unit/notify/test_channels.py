@@ -1,0 +1,50 @@
+"""Every kind of channel that the configuration can ask for becomes a channel that can send."""
+
+from datetime import timedelta
+
+import pytest
+from pydantic import TypeAdapter
+
+from costguard.app.settings import channel_config
+from costguard.config.channels import CHANNELS, Channel, ChannelBase, unavailable
+from costguard.notify.channels import CHANNEL_KINDS, build_channel
+from costguard.notify.render import FACTUAL, FORMATS
+from costguard.testing.clock import FakeClock
+
+_ANY: TypeAdapter[ChannelBase] = TypeAdapter(Channel)
+_KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+ENTRIES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
+    "slack": ({"url": "https://hooks.slack.com/services/T0/B0/sEcret"}, ("sEcret",)),
+    "dingtalk": ({"url": "https://h/robot/send?access_token=sEcret", "secret": "SECx"}, ("sEcret", "SECx")),
+    "feishu": ({"url": "https://h/open-apis/bot/v2/hook/sEcret", "secret": "sIgn", "keyword": "k"}, ("sEcret", "sIgn")),
+    "wecom": ({"url": "https://h/cgi-bin/webhook/send?key=sEcret"}, ("sEcret",)),
+    "email": ({"smtp": "smtps://a%40b.cc:sEcret@h", "to": ["c@d.ee"], "from": "a@b.cc"}, ("sEcret",)),
+    "webhook": ({"url": "https://h/sEcret", "secret": f"whsec_{_KEY}"}, ("sEcret", f"whsec_{_KEY}", _KEY)),
+}  # fmt: skip
+
+
+def test_no_kind_is_forgotten() -> None:
+    assert set(ENTRIES) == set(CHANNELS) == set(CHANNEL_KINDS)
+
+
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_from_the_configuration_to_a_channel(kind: str) -> None:
+    """K04: and the redactor learns every secret of it."""
+    fields, secrets = ENTRIES[kind]
+    entry = _ANY.validate_python({"name": "c", "kind": kind, "max_per_minute": 7, "language": "en", **fields})
+    assert unavailable(entry) is None
+    config = channel_config(entry)
+    assert (config.name, config.kind, config.language) == ("c", kind, "en")
+    assert set(secrets) <= set(config.secrets())
+    channel = build_channel(config, FakeClock(), deadline=timedelta(seconds=1))
+    assert (channel.name, channel.kind, channel.max_per_minute) == ("c", kind, 7)
+    assert channel.render_format in {*FORMATS, *FACTUAL}
+    assert "sEcret" not in f"{channel!r}{config!r}"
+
+
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_the_platforms_own_pace_unless_told_otherwise(kind: str) -> None:
+    entry = _ANY.validate_python({"name": "c", "kind": kind, **ENTRIES[kind][0]})
+    channel = build_channel(channel_config(entry), FakeClock())
+    expected = {"slack": 60, "dingtalk": 18, "feishu": 90, "wecom": 18, "email": 30, "webhook": 60}
+    assert channel.max_per_minute == expected[kind]
