@@ -27,6 +27,7 @@ from costguard.daemon.lead import TTL, Leadership
 from costguard.daemon.listing import Lister
 from costguard.daemon.look import Looker
 from costguard.daemon.poll import Intervals, Poller
+from costguard.daemon.reminders import Reminders
 from costguard.daemon.snapshot import SnapshotBuilder
 from costguard.daemon.watch import Watch
 from costguard.domain.notice import NoticeState
@@ -72,6 +73,7 @@ class App:
     actor: Actor
     workers: tuple[ChannelWorker, ...]
     watch: Watch
+    reminders: Reminders
     beats: Beats
     redactor: Redactor
     threads: int = 4
@@ -151,6 +153,14 @@ class App:
             actor=actor,
             workers=_workers(config, database, clock, redactor),
             watch=Watch(database, clock, routing, settings, config.settings.notify.dry_run.digest),
+            reminders=Reminders(
+                database,
+                clock,
+                routing,
+                settings.owners,
+                config.calendars.get(settings.holidays),
+                mapped.evenings(config),
+            ),
             beats=Beats(clock.monotonic),
             redactor=redactor,
             threads=threads,

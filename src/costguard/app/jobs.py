@@ -52,6 +52,7 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
     found += [
         Job(CYCLE, schedule.cycle, leading(_decide(app))),
         Job("watch", timedelta(minutes=1), leading(app.watch.round)),
+        Job("reminders", timedelta(minutes=1), leading(app.reminders.round)),
         Job("deliver", deliver or schedule.deliver, leading(app.deliver)),
         Job("act", act or schedule.act, leading(app.actor.run)),
         Job("retention", _DAY, leading(lambda: tidy(app.database, app.clock.now(), app.config.settings.retention))),

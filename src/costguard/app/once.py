@@ -47,6 +47,7 @@ def run_once(app: App, progress: Callable[[str], None] = lambda what: None) -> O
     app.actor.confirm_warnings()
     result = app.decide()
     app.watch.round()
+    app.reminders.round()
     progress("decided")
     app.drain(_DELIVER)
     _lead(app)

@@ -1,5 +1,6 @@
 """The configuration's words, as the engine, the routing and the pages take them."""
 
+from dataclasses import replace
 from typing import Any
 
 from costguard.config.channels import (
@@ -12,6 +13,7 @@ from costguard.config.channels import (
     WecomChannel,
 )
 from costguard.config.load import Config
+from costguard.daemon.reminders import Evening
 from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
 from costguard.errors import ConfigError
@@ -24,6 +26,7 @@ from costguard.notify.slack.config import SlackConfig
 from costguard.notify.webhook.config import WebhookConfig
 from costguard.notify.wecom.config import WecomConfig
 from costguard.rules.currency import Rates
+from costguard.rules.fields import TimeGrammar
 from costguard.web.auth import Token
 from costguard.web.settings import PageSettings
 
@@ -77,6 +80,14 @@ def routing(config: Config) -> Routing:
         dry_run=settings.notify.dry_run.to,
         language=settings.language,
         group_wait=settings.notify.group_wait,
+    )
+
+
+def evenings(config: Config) -> tuple[Evening, ...]:
+    zone = config.settings.timezone
+    return tuple(
+        Evening(replace(TimeGrammar(days=entry.days).to_range(zone), start=entry.at), entry.to)
+        for entry in config.settings.reminders
     )
 
 

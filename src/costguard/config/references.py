@@ -76,7 +76,7 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
         if host and not is_loopback(host) and not web.get("tokens"):
             message = f"{host} is reachable from other machines: web.tokens needs at least one token"
             errors.append(document.error(loc, message))
-    for section in ("metrics", "reminders", "reports"):
+    for section in ("metrics", "reports"):
         if document.data.get(section):
             warnings.append(document.error((section,), "checked, but not used by this version yet", key=True))
 

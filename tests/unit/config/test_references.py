@@ -27,8 +27,9 @@ def warnings(tmp_path: Path, text: str) -> list[str]:
 
 
 def test_what_this_version_does_not_use_is_said(tmp_path: Path) -> None:
-    told = warnings(tmp_path, "version: 1\nreminders: [{at: '18:30', days: workdays, to: owner}]\n")
-    assert told == ["costguard.yaml:2:1: reminders: checked, but not used by this version yet"]
+    source = "{name: dcgm, kind: prometheus, url: 'http://prom:9090', profile: dcgm, join: {label: instance_id}}"
+    told = warnings(tmp_path, f"version: 1\nmetrics: [{source}]\n")
+    assert told == ["costguard.yaml:2:1: metrics: checked, but not used by this version yet"]
 
 
 def test_one_account_configured_twice_is_said(tmp_path: Path) -> None:
