@@ -18,10 +18,11 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.session import Session
+from pydantic import ValidationError
 
-from costguard.errors import AuthFailed, BadResponse, ProviderError, TimedOut
+from costguard.errors import AuthFailed, BadResponse, ConfigError, ProviderError, TimedOut
 from costguard.ports import AccountSpec, Clock
-from costguard_aws.credentials import AwsCredentials
+from costguard_aws.credentials import AwsCredentials, AwsOptions
 from costguard_aws.errors import Call, translate
 from costguard_aws.sessions import make_session
 
@@ -40,10 +41,11 @@ _TALKATIVE = ("boto3", "botocore", "urllib3")
 
 
 class Api:
-    """Every call of one account. Thread-safe; raises only ProviderError."""
+    """Every call of one account. Thread-safe; raises only ProviderError. Making it raises ConfigError for options that
+    AWS accounts do not have."""
 
     def __init__(self, spec: AccountSpec, clock: Clock) -> None:
-        self.spec, self.clock = spec, clock
+        self.spec, self.clock, self.options = spec, clock, _options(spec)
         given = spec.credentials if isinstance(spec.credentials, AwsCredentials) else AwsCredentials()
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str], BaseClient] = {}
@@ -123,14 +125,16 @@ class Api:
         *,
         next_key: str = "NextToken",
         cap: int = PAGE_CAP,
+        may_lack: bool = False,
         **params: Any,
     ) -> Iterator[list[Any]]:
-        """The items under `key` of every page. Raises BadResponse for a page without `key`, a token seen before, a page
-        beyond `cap`."""
+        """The items under `key` of every page. Raises BadResponse for a page without `key` (unless it `may_lack` it, as
+        JSON services leave an empty list out), a token seen before, a page beyond `cap`."""
         seen: set[str] = set()
         for _ in range(cap):
             answer = self.read(service, region, operation, **params)
-            yield list(self.required(answer, key, self.call_of(service, region, operation)))
+            call = self.call_of(service, region, operation)
+            yield list((answer.get(key) or ()) if may_lack else self.required(answer, key, call))
             token = answer.get(next_key)
             if not token:
                 return
@@ -263,6 +267,14 @@ def _home_region(given: AwsCredentials, spec: AccountSpec, session: Session) -> 
     configured: str | None = session.get_config_variable("region")
     partition = (given.role_arn or "arn:aws").split(":")[1]
     return configured or _DEFAULTS.get(partition, _DEFAULTS["aws"])
+
+
+def _options(spec: AccountSpec) -> AwsOptions:
+    try:
+        return AwsOptions.model_validate(dict(spec.options))
+    except ValidationError as failure:
+        found = "; ".join(f"options.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in failure.errors())
+        raise ConfigError(f"account {spec.name}: {found}") from None
 
 
 def _proxies(spec: AccountSpec) -> dict[str, str] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from costguard.domain.budget import ProviderBudget
 from costguard.domain.charge import Charge
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import Kind, Resource, ResourceRef, StopEffect
@@ -18,6 +19,7 @@ from costguard.ports import (
     Quota,
     UsageBatch,
 )
+from costguard_aws.budgets import BudgetsRole
 from costguard_aws.charges import BillingRole
 from costguard_aws.client import Api
 from costguard_aws.commands import CommandsRole
@@ -33,8 +35,8 @@ _KINDS = frozenset({Kind.VM, Kind.DISK, Kind.SNAPSHOT, Kind.ADDRESS, Kind.GATEWA
 
 
 class AwsConnection:
-    """Implements Connection, Inventory, Usage, Prices, SpotPrices, Billing, Quotas, Power, History, Release, Tagging,
-    Commands and Probe; see their Protocols in costguard.ports. Making one calls nothing out."""
+    """Implements Connection, Inventory, Usage, Prices, SpotPrices, Billing, Budgets, Quotas, Power, History, Release,
+    Tagging, Commands and Probe; see their Protocols in costguard.ports. Making one calls nothing out."""
 
     def __init__(self, spec: AccountSpec, clock: Clock) -> None:
         self.api = Api(spec, clock)
@@ -42,6 +44,7 @@ class AwsConnection:
         self._usage = UsageRole(self.api)
         self._prices = PricesRole(self.api)
         self._billing = BillingRole(self.api)
+        self._budgets = BudgetsRole(self.api)
         self._quotas = QuotasRole(self.api)
         self._power = PowerRole(self.api, self._inventory)
         self._history = HistoryRole(self.api, self._inventory)
@@ -89,6 +92,9 @@ class AwsConnection:
 
     def charges(self, start: datetime, end: datetime) -> Iterable[Charge]:
         return self._billing.charges(start, end)
+
+    def budgets(self) -> Sequence[ProviderBudget]:
+        return self._budgets.budgets(self.api.spec.account_id or self.identity().account_id)
 
     def quotas(self, region: str) -> Sequence[Quota]:
         return self._quotas.quotas(region)

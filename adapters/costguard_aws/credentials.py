@@ -1,8 +1,8 @@
-"""What a user writes under `credentials:` of an AWS account. Knows no SDK."""
+"""What a user writes under `credentials:` and `options:` of an AWS account. Knows no SDK."""
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, model_validator
 
 
 class AwsCredentials(BaseModel):
@@ -33,3 +33,11 @@ class AwsCredentials(BaseModel):
         if self.external_id is not None and self.role_arn is None:
             raise ValueError("external_id needs role_arn")
         return self
+
+
+class AwsOptions(BaseModel):
+    """`hibernate`: a stop hibernates the boxes that were launched with hibernation; without it every stop is plain."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hibernate: StrictBool = False

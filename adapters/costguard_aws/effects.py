@@ -40,7 +40,9 @@ def stop_effect(resource: Resource) -> StopEffect:
         )
     if facts.get(TENANCY) == "host":
         return StopEffect(Ends.NO, ("compute", "disks"), _lost(resource), note="its dedicated host bills on")
-    return StopEffect(Ends.YES, _still_billed(resource), _lost(resource), restart_risk=resource.gpus is not None)
+    return StopEffect(
+        Ends.YES, _still_billed(resource), _lost(resource), restart_risk=resource.gpus is not None, note=_note(resource)
+    )
 
 
 def _spot(resource: Resource) -> StopEffect:
@@ -48,12 +50,20 @@ def _spot(resource: Resource) -> StopEffect:
     if kind == "one-time":
         return StopEffect(Ends.NO, ("compute",), note="a one-time spot instance cannot be stopped, only terminated")
     if kind == "persistent" and state in {"active", "disabled"}:
-        return StopEffect(Ends.YES, _still_billed(resource), (*_lost(resource), "capacity"), restart_risk=True)
+        lost = (*_lost(resource), "capacity")
+        return StopEffect(Ends.YES, _still_billed(resource), lost, restart_risk=True, note=_note(resource))
     return StopEffect(Ends.UNKNOWN, note=f"spot request {kind or 'unknown'}, {state or 'unknown'}")
 
 
 def _still_billed(resource: Resource) -> tuple[str, ...]:
     return ("disks", "public_ip") if resource.attributes.get(PUBLIC_IP) == "elastic" else ("disks",)
+
+
+def _note(resource: Resource) -> str:
+    return {
+        "configured": "it could hibernate, but a stop is plain here: what is in memory is lost",
+        "asked": "it is hibernated: what is in memory goes to its root disk",
+    }.get(resource.attributes.get(HIBERNATION, ""), "")
 
 
 def _lost(resource: Resource) -> tuple[str, ...]:
@@ -64,5 +74,5 @@ def _lost(resource: Resource) -> tuple[str, ...]:
     if facts.get(PUBLIC_IP) == "ephemeral":
         lost.append("public_ip")
     if facts.get(HIBERNATION) == "configured":
-        lost.append("memory")  # a plain stop is what costguard does; whoever configured hibernation expects more
+        lost.append("memory")  # the account asks for plain stops; whoever configured hibernation expects more
     return tuple(lost)

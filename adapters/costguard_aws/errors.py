@@ -45,7 +45,7 @@ _BY_CLASS: dict[type[ProviderError], Iterable[str]] = {
         "InvalidSnapshot.NotFound", "InvalidSnapshotID.Malformed", "InvalidSpotInstanceRequestID.Malformed",
         "InvalidSpotInstanceRequestID.NotFound",
         "InvalidVolume.NotFound", "InvalidVolumeID.Malformed", "InvocationDoesNotExist", "NatGatewayMalformed",
-        "NatGatewayNotFound", "NoSuchResourceException",
+        "NatGatewayNotFound", "NoSuchResourceException", "NotFoundException",
     ),
     InvalidState: (
         "DependencyViolation", "IncorrectInstanceState", "IncorrectSpotRequestState", "IncorrectState",
@@ -107,6 +107,7 @@ _NO_CREDENTIALS: tuple[type[Exception], ...] = (
 
 # What the client is asked as, in IAM's words, where that is not the client's name.
 _IAM = {"service-quotas": "servicequotas"}
+_ACTIONS = {"budgets:DescribeBudgets": "budgets:ViewBudget"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,9 @@ class Call:
 
     @property
     def permission(self) -> str:
-        """The IAM action, as in `ec2:StopInstances`. GetMetricData and friends carry their API name."""
-        return f"{_IAM.get(self.service, self.service)}:{self.operation}"
+        """The IAM action, as in `ec2:StopInstances`, which nearly always carries the operation's own name."""
+        action = f"{_IAM.get(self.service, self.service)}:{self.operation}"
+        return _ACTIONS.get(action, action)
 
     def failed(self, kind: type[ProviderError], detail: str, code: str = "", request_id: str = "") -> ProviderError:
         """An error of `kind` at this call."""

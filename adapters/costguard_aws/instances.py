@@ -81,10 +81,13 @@ def read_instance(
     spot: SpotRequest | None,
     observed_at: datetime,
     reservations: Sequence[Mapping[str, Any]] = (),
+    *,
+    hibernate: bool = False,
 ) -> Resource:
     """One instance as a resource. Times are aware UTC; `kind` None is a type that AWS did not describe.
 
-    `reservations` are the active, open ones of DescribeCapacityReservations.
+    `reservations` are the active, open ones of DescribeCapacityReservations; `hibernate`: a stop of this account
+    hibernates what can be.
     """
     kind = kind or UNSEEN
     tags = read_tags(item)
@@ -110,7 +113,7 @@ def read_instance(
         group=group_of(tags),
         protected=f"managed by {operator.get('Principal') or 'an AWS service'}" if operator.get("Managed") else None,
         creator=tags.get("aws:createdBy"),
-        attributes=_attributes(item, kind, spot, reservations),
+        attributes=_attributes(item, kind, spot, reservations, hibernate),
     )
     return replace(resource, stop_effect=effects.stop_effect(resource))
 
@@ -161,6 +164,7 @@ def _attributes(
     kind: InstanceType,
     spot: SpotRequest | None,
     reservations: Sequence[Mapping[str, Any]],
+    hibernate: bool,
 ) -> dict[str, str]:
     placement = item.get("Placement") or {}
     facts: dict[str, Any] = {
@@ -177,14 +181,28 @@ def _attributes(
     }
     if kind.local_disk:
         facts[effects.LOCAL_DISK] = "yes"
-    if (item.get("HibernationOptions") or {}).get("Configured"):
-        facts[effects.HIBERNATION] = "configured"
+    if can_hibernate(item):
+        facts[effects.HIBERNATION] = "asked" if hibernate else "configured"
+        facts["hibernated"] = _hibernated(item)
     if spot:
         facts["spot_request"] = spot.id
         facts["spot_interruption"] = spot.interruption
         facts[effects.SPOT_TYPE] = spot.type
         facts[effects.SPOT_STATE] = spot.state
     return {key: str(value) for key, value in facts.items() if value}
+
+
+def can_hibernate(item: Mapping[str, Any]) -> bool:
+    """Whether it was launched with hibernation, which cannot be had later."""
+    return bool((item.get("HibernationOptions") or {}).get("Configured"))
+
+
+def _hibernated(item: Mapping[str, Any]) -> str | None:
+    """How a stop that was asked for went: EC2 shuts a box down where hibernating fails, and then memory is lost."""
+    reason = (item.get("StateReason") or {}).get("Code")
+    if (item.get("State") or {}).get("Name") not in {"stopping", "stopped"}:
+        return None
+    return {"Client.UserInitiatedHibernate": "yes", "Client.UserInitiatedShutdown": "no"}.get(reason or "")
 
 
 def _public_ip(item: Mapping[str, Any]) -> str | None:

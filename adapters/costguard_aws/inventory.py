@@ -87,7 +87,10 @@ class InventoryRole:
         type = item.get("InstanceType") or ""
         kinds = self._types.get(ref.region, [type] if type else [])
         reservations = self._open_reservations(ref.region, type) if capacity.may_be_open(item) else ()
-        resource = read_instance(item, ref, kinds.get(type), spot, observed_at, reservations)
+        kind = kinds.get(type)
+        resource = read_instance(
+            item, ref, kind, spot, observed_at, reservations, hibernate=self._api.options.hibernate
+        )
         return replace(
             resource,
             protected=resource.protected or ("disableApiStop" if self._stop_disabled(ref) else None),
@@ -124,7 +127,9 @@ class InventoryRole:
                     reservations = self._open_reservations(region)
                 ref = vm_ref(api.account, region, item["InstanceId"])
                 kind = kinds.get(item.get("InstanceType") or "")
-                yield read_instance(item, ref, kind, spot, observed_at, reservations or ())
+                yield read_instance(
+                    item, ref, kind, spot, observed_at, reservations or (), hibernate=api.options.hibernate
+                )
 
     def _spot_requests(self, region: str, ids: Sequence[str] | None = None) -> dict[str, SpotRequest]:
         """By request id and by instance id. Without the permission: none, so that the stop's effect is unknown."""

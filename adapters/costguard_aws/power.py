@@ -9,6 +9,7 @@ from costguard.errors import InvalidState, Unsupported
 from costguard.ports import PowerResult
 from costguard_aws import effects
 from costguard_aws.client import Api
+from costguard_aws.instances import can_hibernate
 from costguard_aws.inventory import InventoryRole
 
 _RELEASE = {
@@ -32,10 +33,17 @@ class PowerRole:
         return effects.stop_effect(resource)
 
     def stop(self, ref: ResourceRef, token: str) -> PowerResult:
-        """A plain stop: no hibernation, no force. Raises Unsupported for a one-time spot or instance-store box,
-        InvalidState for one that is protected or in transition."""
+        """A plain stop, without force. With `options: {hibernate: true}` a box that was launched with hibernation is
+        hibernated, and one that EC2 is not ready to hibernate is left running: a plain stop would lose its memory.
+
+        Whether EC2 did hibernate is read back with the box (`hibernated`). Raises Unsupported for a one-time spot or
+        instance-store box, InvalidState for one that is protected or in transition.
+        """
         self._only_vm(ref, "StopInstances", "stop")
-        answer = self._api.mutate("ec2", ref.region, "StopInstances", token, InstanceIds=[ref.id])
+        how: dict[str, Any] = {}
+        if self._api.options.hibernate and can_hibernate(self._inventory.instance(ref)):
+            how["Hibernate"] = True
+        answer = self._api.mutate("ec2", ref.region, "StopInstances", token, InstanceIds=[ref.id], **how)
         return self._result(answer, "StoppingInstances", ref, already={"stopped", "stopping"})
 
     def start(self, ref: ResourceRef, token: str) -> PowerResult:

@@ -11,6 +11,7 @@ from datetime import time as clock_time
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+from costguard.domain.budget import ProviderBudget
 from costguard.domain.charge import Charge, ChargeCategory, Stage
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Kind
@@ -72,6 +73,33 @@ class Bill:
             yield from self._holdings(day, since, until, now)
             yield from self._lines(day, since, until, now)
             day += timedelta(days=1)
+
+    def budgets(self) -> list[ProviderBudget]:
+        """The scenario's monthly budgets: what the bill tells so far, and the same pace to the month's end."""
+        if not self._client.read("budgets") or not self._cloud.budgets:
+            return []
+        now, currency = self._client.now(), self._cloud.currency
+        first, following = _months(now, now + timedelta(microseconds=1), self._zone)
+        since, until = self._midnight(first), self._midnight(following)
+        rows = [row for row in self.charges(since, until) if row.charge_period_start >= since]
+        spent = sum((row.billed_cost for row in rows), Money.zero(currency))
+        billed_to = max((row.charge_period_end for row in rows), default=None)
+        pace = (
+            Decimal((until - since) // timedelta(seconds=1)) / Decimal((billed_to - since) // timedelta(seconds=1))
+            if billed_to
+            else None
+        )
+        return [
+            ProviderBudget(
+                account=self._client.spec.name,
+                name=budget.name,
+                period="month",
+                limit=Money.of(budget.limit, currency),
+                actual=spent,
+                forecast=None if pace is None else spent.times(pace),
+            )
+            for budget in self._cloud.budgets
+        ]
 
     def _machines(self, day: date, since: datetime, until: datetime, now: datetime) -> Iterator[Charge]:
         world, currency = self._client.world, self._cloud.currency

@@ -30,6 +30,7 @@ PERMISSIONS: Mapping[str, str] = {
     "spot_price": "sim:GetSpotPrices",
     "charges": "sim:DescribeBill",
     "balance": "sim:GetBalance",
+    "budgets": "sim:DescribeBudgets",
     "quota": "sim:GetQuotas",
     "history": "sim:LookupEvents",
     "stop": "sim:StopInstance",

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
+from costguard.domain.budget import ProviderBudget
 from costguard.domain.charge import Balance, Charge
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import Kind, Resource, ResourceRef, StopEffect
@@ -95,6 +96,9 @@ class SimulatedConnection:
 
     def charges(self, start: datetime, end: datetime) -> Iterable[Charge]:
         return self._bill.charges(start, end)
+
+    def budgets(self) -> Sequence[ProviderBudget]:
+        return self._bill.budgets()
 
     def balance(self) -> Balance:
         return self._prices.balance()

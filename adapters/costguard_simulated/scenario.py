@@ -197,6 +197,13 @@ class BalanceSpec(_Model):
     frozen: Amount = Decimal(0)
 
 
+class BudgetSpec(_Model):
+    """A budget of a calendar month, kept at the cloud."""
+
+    name: str
+    limit: Amount
+
+
 class QuotaSpec(_Model):
     name: str
     region: str
@@ -220,6 +227,7 @@ class CloudSpec(_Model):
     storage: StoragePrices = StoragePrices()
     billing: BillingSpec = BillingSpec()
     balance: BalanceSpec | None = None
+    budgets: list[BudgetSpec] = Field(default_factory=list)
     quotas: list[QuotaSpec] = Field(default_factory=list)
     spikes: list[Spike] = Field(default_factory=list)
     bill_lines: list[BillLineSpec] = Field(default_factory=list)

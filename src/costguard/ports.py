@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel
 
+from costguard.domain.budget import ProviderBudget
 from costguard.domain.charge import Balance, Charge
 from costguard.domain.notice import Receipt
 from costguard.domain.price import Price, PriceKey
@@ -167,6 +168,13 @@ class Billing(Protocol):
 @runtime_checkable
 class Balances(Protocol):
     def balance(self) -> Balance: ...
+
+
+@runtime_checkable
+class Budgets(Protocol):
+    """Budgets of money that are kept at the provider, as it counts them."""
+
+    def budgets(self) -> Sequence[ProviderBudget]: ...
 
 
 @runtime_checkable

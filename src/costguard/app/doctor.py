@@ -12,10 +12,10 @@ from costguard.daemon.listing import COMPUTE
 from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
-from costguard.errors import CostguardError, DeliveryError, ProviderError
+from costguard.errors import CostguardError, DeliveryError, PermissionDenied, ProviderError
 from costguard.notify.bulletins import test_facts
 from costguard.notify.render import render
-from costguard.ports import Inventory, PermissionProbe, Probe
+from costguard.ports import Budgets, Inventory, PermissionProbe, Probe
 from costguard.store import inventory, sources, usage
 
 _CANDIDATES = 5
@@ -84,6 +84,7 @@ def _account(app: App, account: Account, metrics: bool) -> Iterator[Check]:
     if metrics or not fine:
         app.poller.usage(account)
     yield from _sources(app, account, area)
+    yield from _budgets(account, area)
     with app.database.read() as conn:
         boxes = [r for r in inventory.resources(conn) if r.ref.account == account.name]
         newest = usage.newest(conn, account.name)
@@ -108,6 +109,24 @@ def _sources(app: App, account: Account, area: str) -> Iterator[Check]:
             yield Check(area, Finding.FAULT, f"{status.region} {status.source} failed: {status.error}")
     readable = [s for s in found if s.source == "inventory" and s.state is SourceState.OK]
     yield Check(area, Finding.OK, f"{len(readable)} regions read, {sum(s.count for s in readable)} instances")
+
+
+def _budgets(account: Account, area: str) -> Iterator[Check]:
+    """What is budgeted at the provider itself; costguard acts on its own policies alone."""
+    connection = account.connection()
+    if not isinstance(connection, Budgets):
+        return
+    try:
+        found = connection.budgets()
+    except ProviderError as error:
+        hint = f"grant {error.missing}" if isinstance(error, PermissionDenied) and error.missing else ""
+        yield Check(area, Finding.INFO, f"the provider's own budgets could not be read: {error}", hint)
+        return
+    for budget in found:
+        limit = f" of {budget.limit}" if budget.limit is not None else ""
+        spent = f"{budget.actual} spent{limit}" if budget.actual is not None else f"spending unknown{limit}"
+        more = f", {budget.forecast} forecast" if budget.forecast is not None else ""
+        yield Check(area, Finding.INFO, f"budget {budget.name} at the provider ({budget.period}): {spent}{more}")
 
 
 def _permissions(app: App, account: Account, area: str, boxes: list[Resource]) -> Iterator[Check]:

@@ -1,4 +1,7 @@
-"""Spend facts: how long what was in which state, and what that cost, as budgets and reports read it."""
+"""Spend facts: how long what was in which state, and what that cost, as budgets and reports read it.
+
+And the budgets that a provider itself keeps, which are told and never judged: ours are policies.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,3 +56,22 @@ class Interval:
     assumed: bool = False
     owner: str | None = None
     team: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBudget:
+    """A budget of money that is kept at the provider.
+
+    ``period``: after which its count begins anew: day, month, quarter, year, custom, or the provider's own word.
+    ``actual`` and ``forecast`` are of the current period, as late as the provider's bill; None where it does not tell
+    them, which is not 0. ``since`` and ``until`` (aware UTC) bound the whole budget, not one period.
+    """
+
+    account: str
+    name: str
+    period: str
+    limit: Money | None
+    actual: Money | None
+    forecast: Money | None
+    since: datetime | None = None
+    until: datetime | None = None

@@ -42,7 +42,10 @@ CAPABILITIES: Mapping[str, str] = {
 }
 """Name → what an adapter with it can do."""
 
-OPTIONAL_CAPABILITIES: Mapping[str, str] = {"commands": "runs a command on a machine, for hooks"}
+OPTIONAL_CAPABILITIES: Mapping[str, str] = {
+    "commands": "runs a command on a machine, for hooks",
+    "budgets": "reads the budgets kept at the provider",
+}
 """Further names that a manifest may leave out; left out is unknown."""
 
 Level = Literal["full", "partial", "impossible", "not_written", "unknown"]

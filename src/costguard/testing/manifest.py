@@ -17,7 +17,7 @@ from costguard.domain.usage import Metric, Statistic
 from costguard.testing.builders import CAPABILITIES
 
 # May be left out; left out is unknown.
-OPTIONAL_CAPABILITIES = ("commands",)
+OPTIONAL_CAPABILITIES = ("commands", "budgets")
 
 # What the suite proves of every adapter. The second group is about the wire, and an adapter that sends
 # nothing over a wire, or whose provider has no such thing, may say "exempt: why".

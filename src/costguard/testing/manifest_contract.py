@@ -12,6 +12,7 @@ from costguard.ports import (
     Adapter,
     Balances,
     Billing,
+    Budgets,
     Commands,
     Connection,
     Inventory,
@@ -43,6 +44,7 @@ _ROLES: dict[str, type] = {
     "tags": Tagging,
     "balance": Balances,
     "quota": Quotas,
+    "budgets": Budgets,
     "commands": Commands,
 }
 _KINDS = {"instances": Kind.VM, "notebooks": Kind.NOTEBOOK, "jobs": Kind.JOB, "endpoints": Kind.ENDPOINT}

@@ -1,4 +1,4 @@
-"""Cost Explorer, the price list, Service Quotas and CloudTrail."""
+"""Cost Explorer, Budgets, the price list, Service Quotas and CloudTrail."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 from tests.fakes.aws.codec import Refused
 
 DAYS_PER_PAGE = 3
+BUDGETS_PER_PAGE = 2
 
 
 class CostExplorer:
@@ -65,6 +66,26 @@ class CostExplorer:
             "Groups": groups,
             "Estimated": day >= self.open_from,
         }
+
+
+class Budgets:
+    """`made`: budgets as AWS describes them. An account without any answers without a list."""
+
+    def __init__(self, account: str) -> None:
+        self.made: list[dict[str, Any]] = []
+        self._account = account
+
+    def DescribeBudgets(
+        self, region: str, AccountId: str, MaxResults: int = 100, NextToken: str = "", **_: Any
+    ) -> Mapping[str, Any]:
+        if region != "us-east-1" or AccountId != self._account:
+            raise Refused("AccessDeniedException")
+        if not 1 <= MaxResults <= 1_000:
+            raise Refused("InvalidParameterException")
+        first = int(NextToken or 0)
+        last = first + min(MaxResults, BUDGETS_PER_PAGE)
+        more = {"NextToken": str(last)} if last < len(self.made) else {}
+        return {**({"Budgets": self.made[first:last]} if self.made else {}), **more}
 
 
 class Pricing:

@@ -18,6 +18,7 @@ _CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "s
 class Box:
     """One instance. `extra` is merged into what DescribeInstances says; a None in it takes the field away.
 
+    `hibernation`: configured | not ready | fails (EC2 shuts it down instead).
     `since` is when the state was entered by a call; `interrupted`: EC2 itself stopped this spot box.
     """
 
@@ -35,7 +36,7 @@ class Box:
     protected: bool = False
     undeletable: bool = False
     interrupted: bool = False
-    hibernates: bool = False
+    hibernation: str = ""
     group: str | None = None
     root: str = "ebs"
     reason: str = ""
@@ -84,6 +85,8 @@ class Box:
         }
         if self.lifecycle:
             found["InstanceLifecycle"] = self.lifecycle
+        if self.hibernation:
+            found["HibernationOptions"] = {"Configured": True}
         if self.request:
             found["SpotInstanceRequestId"] = self.request
         if self.reason_code:

@@ -24,6 +24,7 @@ MODELS = {
     "monitoring": "cloudwatch",
     "autoscaling": "autoscaling",
     "ce": "ce",
+    "budgets": "budgets",
     "pricing": "pricing",
     "servicequotas": "service-quotas",
     "ssm": "ssm",

@@ -233,17 +233,20 @@ class Ec2:
         for box in boxes:
             if box.protected:
                 raise Refused("OperationNotPermitted")
-            if box.spot_type == "one-time" or box.root == "instance-store" or (Hibernate and not box.hibernates):
+            if box.spot_type == "one-time" or box.root == "instance-store" or (Hibernate and not box.hibernation):
                 raise Refused("UnsupportedOperation")
             if box.state in {"pending", "shutting-down", "terminated"}:
                 raise Refused("IncorrectInstanceState")
-        return {"StoppingInstances": [self._stop(box) for box in boxes]}
+            if Hibernate and box.hibernation == "not ready":
+                raise Refused("UnsupportedHibernationConfiguration")
+        return {"StoppingInstances": [self._stop(box, Hibernate) for box in boxes]}
 
-    def _stop(self, box: Box) -> Mapping[str, Any]:
+    def _stop(self, box: Box, hibernate: bool) -> Mapping[str, Any]:
         before = box.state
         if before == "running":
             box.enter("stopping", self.clock.now())
-            box.reason_code = "Client.UserInitiatedShutdown"
+            works = hibernate and box.hibernation != "fails"
+            box.reason_code = "Client.UserInitiatedHibernate" if works else "Client.UserInitiatedShutdown"
             box.reason = f"User initiated ({self.clock.now():%Y-%m-%d %H:%M:%S} GMT)"
             box.spot_state = "disabled" if box.spot_type else box.spot_state
         return change(box, before)

@@ -8,7 +8,7 @@ from typing import Any
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Calls, Fault, Mutation
 from tests.fakes.aws import signature
-from tests.fakes.aws.bills import CloudTrail, CostExplorer, Pricing, Quotas
+from tests.fakes.aws.bills import Budgets, CloudTrail, CostExplorer, Pricing, Quotas
 from tests.fakes.aws.cloudwatch import CloudWatch
 from tests.fakes.aws.codec import Refused, decode, encode, encode_error
 from tests.fakes.aws.ec2 import AutoScaling, Ec2
@@ -91,6 +91,7 @@ class AwsServer(StrictServer):
         self.ec2 = Ec2(self.clock, ACCOUNT, regions)
         self.cloudwatch = CloudWatch(self.clock, self.ec2.region_of)
         self.costs = CostExplorer()
+        self.budgets = Budgets(ACCOUNT)
         self.pricing = Pricing()
         self.quotas = Quotas()
         self.trail = CloudTrail()
@@ -101,6 +102,7 @@ class AwsServer(StrictServer):
             "sts": _Sts(self),
             "monitoring": self.cloudwatch,
             "ce": self.costs,
+            "budgets": self.budgets,
             "pricing": self.pricing,
             "servicequotas": self.quotas,
             "ssm": self.ssm,

@@ -19,8 +19,8 @@ from tests.fakes.server import Request
 from tests.unit.aws.helpers import HOME, connect, ref
 
 ROLES = (
-    ports.Connection, ports.Inventory, ports.Usage, ports.Prices, ports.SpotPrices, ports.Billing, ports.Quotas,
-    ports.Power, ports.History, ports.Release, ports.Tagging, ports.Commands, ports.Probe,
+    ports.Connection, ports.Inventory, ports.Usage, ports.Prices, ports.SpotPrices, ports.Billing, ports.Budgets,
+    ports.Quotas, ports.Power, ports.History, ports.Release, ports.Tagging, ports.Commands, ports.Probe,
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ ROWS: list[tuple[Resource, Ends, tuple[str, ...], tuple[str, ...], bool]] = [
     (vm(public_ip="elastic"), Ends.YES, ("disks", "public_ip"), (), False),
     (vm(local_disk="yes"), Ends.YES, ("disks",), ("local_disk",), False),
     (vm(hibernation="configured"), Ends.YES, ("disks",), ("memory",), False),
+    (vm(hibernation="asked"), Ends.YES, ("disks",), (), False),
     (vm(root_device="instance-store"), Ends.NO, ("compute",), ("local_disk",), False),
     (vm(capacity_reservation="cr-1", gpus=T4), Ends.NO, ("reservation", "disks"), (), False),
     (vm(tenancy="host"), Ends.NO, ("compute", "disks"), (), False),
@@ -57,7 +58,7 @@ def test_the_effect_of_a_stop(
     assert (effect.compute_billing_ends, effect.still_billed, effect.lost, effect.restart_risk) == (
         ends, still_billed, lost, risk,
     )  # fmt: skip
-    if ends is not Ends.YES:
+    if ends is not Ends.YES or "hibernation" in resource.attributes:
         assert effect.note
 
 

@@ -65,6 +65,7 @@ EXPECTED: dict[str, type[ProviderError]] = {
     "NatGatewayMalformed": NotFound,
     "NatGatewayNotFound": NotFound,
     "NoSuchResourceException": NotFound,
+    "NotFoundException": NotFound,
     "DependencyViolation": InvalidState,
     "IncorrectInstanceState": InvalidState,
     "IncorrectSpotRequestState": InvalidState,

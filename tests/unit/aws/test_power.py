@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from costguard.domain.resource import Kind, State
-from costguard.errors import InvalidState, NotFound, QuotaExceeded, TimedOut, Unavailable, Unsupported
+from costguard.errors import ConfigError, InvalidState, NotFound, QuotaExceeded, TimedOut, Unavailable, Unsupported
 from costguard.ports import PowerResult
 from costguard.testing.cloud import Calls, Fault
 from costguard_aws.connection import AwsConnection
@@ -161,3 +161,57 @@ def test_an_answer_that_does_not_name_the_box_is_taken(aws: AwsConnection, serve
     body = b"<StopInstancesResponse><instancesSet/></StopInstancesResponse>"
     server.answer_next(Answer(200, body, {"Content-Type": "text/xml"}))
     assert aws.stop(ref(box.id), "t") is PowerResult.ACCEPTED
+
+
+def test_a_box_that_could_hibernate_is_stopped_plainly(aws: AwsConnection, server: AwsServer) -> None:
+    """C05: and its effect tells that memory is lost."""
+    box = server.ec2.add(HOME, "c6i.xlarge", hibernation="configured")
+    effect = aws.get(ref(box.id)).stop_effect
+    assert effect is not None
+    assert "memory" in effect.lost
+    aws.stop(ref(box.id), "t")
+    assert dict(server.calls[-1].params) == {"InstanceIds": [box.id]}
+    assert aws.get(ref(box.id)).attributes["hibernated"] == "no"
+
+
+@pytest.mark.parametrize(("hibernation", "hibernated"), [("configured", "yes"), ("fails", "no")])
+def test_an_account_that_asks_for_it_hibernates(server: AwsServer, hibernation: str, hibernated: str) -> None:
+    """What EC2 really did is read back: it shuts a box down where hibernating fails."""
+    aws = connect(server, options={"hibernate": True})
+    box = server.ec2.add(HOME, "c6i.xlarge", hibernation=hibernation)
+    (listed,) = aws.list(Kind.VM, HOME)
+    for read in (listed, aws.get(ref(box.id))):
+        assert read.stop_effect is not None
+        assert "memory" not in read.stop_effect.lost
+        assert "hibernated" not in read.attributes
+    assert aws.stop(ref(box.id), "t") is PowerResult.ACCEPTED
+    assert dict(server.calls[-1].params) == {"InstanceIds": [box.id], "Hibernate": True}
+    server.ec2.settle()
+    read = aws.get(ref(box.id))
+    assert (read.state, read.attributes["hibernated"]) == (State.STOPPED, hibernated)
+    aws.start(ref(box.id), "t")
+    assert "hibernated" not in aws.get(ref(box.id)).attributes
+
+
+def test_a_box_that_cannot_hibernate_is_stopped_plainly_in_any_account(server: AwsServer) -> None:
+    aws = connect(server, options={"hibernate": True})
+    box = server.ec2.add(HOME, "c6i.xlarge")
+    assert aws.stop(ref(box.id), "t") is PowerResult.ACCEPTED
+    assert dict(server.calls[-1].params) == {"InstanceIds": [box.id]}
+
+
+def test_a_box_that_is_not_ready_to_hibernate_is_left_running(server: AwsServer) -> None:
+    """A plain stop in its place would lose what the account asks to keep."""
+    box = server.ec2.add(HOME, "c6i.xlarge", hibernation="not ready")
+    with pytest.raises(InvalidState):
+        connect(server, options={"hibernate": True}).stop(ref(box.id), "t")
+    assert box.state == "running"
+
+
+@pytest.mark.parametrize("options", [{"hibernate": "yes"}, {"hibernat": True}])
+def test_options_that_do_not_exist_are_a_mistake_of_the_configuration(
+    server: AwsServer, options: dict[str, object]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        connect(server, options=options)
+    assert f"options.{next(iter(options))}" in caught.value.message

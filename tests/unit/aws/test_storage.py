@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from botocore.model import StringShape
 
 from costguard.domain.resource import ChargeType, Ends, Kind, Resource, ResourceRef, State
 from costguard.testing.clock import NOON
@@ -126,5 +127,6 @@ def test_a_capacity_block_is_paid_in_advance() -> None:
 
 def test_every_state_of_a_reservation_in_the_sdks_model_is_known_but_one() -> None:
     """`unavailable` is not explained: unknown, so that nothing is concluded from it."""
-    states = model("ec2").shape_for("CapacityReservationState").enum
-    assert set(states) - RESERVATION_STATES.keys() == {"unavailable"}
+    shape = model("ec2").shape_for("CapacityReservationState")
+    assert isinstance(shape, StringShape)
+    assert set(shape.enum) - RESERVATION_STATES.keys() == {"unavailable"}

@@ -159,7 +159,7 @@ class TestPower:
     def test_hibernation_needs_its_configuration(self, aws: AwsServer, ec2: Any) -> None:
         box = aws.ec2.add(HERE, "c6i.xlarge")
         assert error_of(ec2.stop_instances, InstanceIds=[box.id], Hibernate=True)[0] == "UnsupportedOperation"
-        box.hibernates = True
+        box.hibernation = "configured"
         ec2.stop_instances(InstanceIds=[box.id], Hibernate=True)
 
     @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Charges: the bill adds up, comes late, is restated once, and becomes final."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,7 +13,7 @@ from costguard.domain.money import Money
 from costguard.testing.clock import FakeClock
 from costguard_simulated.connection import SimulatedConnection
 from costguard_simulated.metering import Meter, sum_up
-from tests.unit.simulated.helpers import clock_at, machine, only, open_up, write
+from tests.unit.simulated.helpers import START, clock_at, machine, only, open_up, write
 
 DAY = timedelta(days=1)
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -167,3 +168,26 @@ def test_nothing_is_billed_before_birth_or_after_release(tmp_path: Path) -> None
     days = [row.charge_period_start.astimezone(SHANGHAI).day for row in bill(connection)]
     assert sorted(set(days)) == [10, 11, 12]
     assert len(days) == 6  # its compute and its disk
+
+
+def test_a_budget_counts_the_months_bill_and_goes_on_at_its_pace(tmp_path: Path) -> None:
+    connection = a_fleet(tmp_path, clock_at(DAY), budgets=[{"name": "gpus", "limit": "9000"}])
+    (budget,) = connection.budgets()
+    rows = bill(connection)
+    told = sum((row.billed_cost for row in rows), Money.zero("CNY"))
+    assert (budget.account, budget.name, budget.period) == (rows[0].account, "gpus", "month")
+    assert (budget.limit, budget.actual) == (Money.of("9000", "CNY"), told)
+    days = max(row.charge_period_end for row in rows) - NOVEMBER
+    assert budget.forecast is not None
+    assert budget.forecast.amount / told.amount == pytest.approx(Decimal(30 * DAY / days))
+
+
+def test_a_budget_before_the_first_bill_has_no_forecast(tmp_path: Path) -> None:
+    """The month begins with nothing told, which is not a forecast of nothing."""
+    early = clock_at(NOVEMBER + timedelta(hours=30 * 24 + 1) - START)
+    (budget,) = a_fleet(tmp_path, early, budgets=[{"name": "gpus", "limit": "9000"}]).budgets()
+    assert (budget.actual, budget.forecast) == (Money.zero("CNY"), None)
+
+
+def test_a_cloud_without_budgets_tells_none(tmp_path: Path) -> None:
+    assert a_fleet(tmp_path, clock_at(DAY)).budgets() == []
