@@ -8,7 +8,7 @@ from datetime import timedelta
 from costguard.app.app import App
 from costguard.daemon.documents import Document, action_json, notice_json
 from costguard.domain.action import ActionState
-from costguard.domain.notice import NoticeState
+from costguard.domain.notice import NoticeState, SendReason
 from costguard.engine.evaluate import Evaluation
 from costguard.errors import LeaseLost, StoreError
 from costguard.store import actions, outbox
@@ -67,18 +67,18 @@ def run_once(app: App, progress: Callable[[str], None] = lambda what: None) -> O
         touched = actions.list_actions(conn, since=started)
         notices = outbox.list_notices(conn, since=started)
         dead = outbox.list_notices(conn, states=[NoticeState.DEAD], since=started)
+        waiting = outbox.list_notices(conn, states=[NoticeState.PENDING, NoticeState.SENDING])
     document = {
         **result.document,
         "actions": [action_json(a) for a in touched],
         "notices": [notice_json(n) for n in notices],
     }
     # Nobody tries again before the next run: a message that was refused until now has failed for this one.
-    unsent = any(n.state in _WAITING and n.attempts and n.last_error for n in notices)
+    unsent = any(n.attempts and n.last_error and n.reason is not SendReason.DIGESTED for n in waiting)
     failed = bool(dead) or unsent or any(a.attempt > 0 and a.state in _TROUBLE for a in touched)
     return OnceResult(document, result.evaluation, not fine, failed, bool(result.evaluation.findings))
 
 
-_WAITING = frozenset({NoticeState.PENDING, NoticeState.SENDING})
 _TROUBLE = frozenset({ActionState.FAILED, ActionState.DEFERRED, ActionState.IN_DOUBT})
 
 
