@@ -58,7 +58,7 @@ def fleet(size: int) -> list[Resource]:
         make_resource(
             f"i-{i:05d}",
             cards=CARDS[i % 10],
-            tags={"role": "dev" if i % 2 else "train"},
+            tags={"role": "train" if i % 3 else "dev"},
             price=Money.of(str(4 * CARDS[i % 10]), "CNY"),
             created_at=NOW - timedelta(days=60),
             started_at=NOW - timedelta(days=40),
@@ -90,7 +90,7 @@ def fill(app: App, boxes: list[Resource]) -> int:
         with app.database.write(durable=False) as conn:
             usage.append(conn, [UsageSample(one, NOW - timedelta(days=DAYS), 0.0, PERIOD) for one in series])
             ids = usage.series_of(conn, list(Metric), [box.ref])
-            busy = work(rng, number % 2 == 1)
+            busy = work(rng, number % 3 == 0)
             rows = []
             for series_id, one in ids.items():
                 low, high = {Metric.GPU_UTIL: (0.5, 92.0), Metric.CPU_CORES: (0.2, 9.0)}.get(one.metric, (900.0, 4e6))

@@ -164,6 +164,13 @@ class Box:
         index = bisect_right(times, at)
         return index == 0 or times[index - 1] <= at - length
 
+    def may_hold(self, when: IdleWhen, levels: Levels, at: int) -> bool:
+        """Whether an idle policy could hold now: the run is old enough, and no work is known in its whole time."""
+        started = self.resource.started_at
+        if started is not None and micros(started + when.boot_grace + when.length) > at:
+            return False
+        return self.quiet(levels, at, when.length // _MICRO)
+
     def may_idle(self, when: IdleWhen, at: int) -> bool:
         """Whether the run that it is in at ``at`` is old enough for an idle policy."""
         young = (when.boot_grace + when.length + self.longest_delay) // _MICRO

@@ -38,6 +38,7 @@ from costguard.rules.policy import Policy
 from costguard.rules.schedule import ScheduleWhen, off_time
 
 _COMPUTE = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
+_MICRO = timedelta(microseconds=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(hours=24)
 _EDGES_EVERY = timedelta(hours=6)
@@ -94,7 +95,7 @@ class _Replay:
         self.levels = {name: levels_of(ready) for name, ready in self.prepared.items()}
         self.lookback = lookback(chosen, history)
         self.accounts = {n: replace(a, enforce=True, armed=True) for n, a in history.accounts.items()}
-        self.step = history.step // timedelta(microseconds=1)
+        self.step = history.step // _MICRO
         self.edges = self._schedule_edges()
         self.boxes = self._boxes()
         self.queue: list[tuple[int, int]] = []
@@ -183,7 +184,7 @@ class _Replay:
         start, end = micros(low), micros(high)
         by_ref = {box.resource.ref: box for box in self.boxes if box.policies}
         for box in self.boxes:
-            box.trim(max(start, self.loaded) - self.lookback // timedelta(microseconds=1))
+            box.trim(max(start, self.loaded) - self.lookback // _MICRO)
         for track in self.history.samples(low, high):
             owner = by_ref.get(track.series.ref)
             if owner is not None and track.at:
@@ -208,7 +209,7 @@ class _Replay:
         levels = self.levels[ready.policy.name]
         if not isinstance(when, IdleWhen) or levels is None:
             return
-        length = when.length // timedelta(microseconds=1)
+        length = when.length // _MICRO
         for mark in box.rests(levels, length, start, end):
             if box.may_idle(when, mark):
                 self._wake(box, mark)
@@ -233,14 +234,17 @@ class _Replay:
                 self._look(touched, moment(at))
 
     def _may_differ(self, box: Box, at: int) -> bool:
-        """Whether a look could find anything: work forbids idle policies alone to begin."""
-        if box.rows:
-            return True
+        """Whether a look could find anything: work and youth forbid idle policies, off times begin at their edges."""
+        if box.rows or at <= micros(self.history.since) + self.step:
+            return bool(box.policies)
         for name in box.policies:
             when, levels = self.prepared[name].policy.when, self.levels[name]
-            if not isinstance(when, IdleWhen) or levels is None:
-                return True
-            if box.quiet(levels, at, when.length // timedelta(microseconds=1)):
+            if name in self.edges:
+                edges = self.edges[name]
+                index = bisect_right(edges, at)
+                if index and at - edges[index - 1] < self.step:
+                    return True
+            elif not isinstance(when, IdleWhen) or levels is None or box.may_hold(when, levels, at):
                 return True
         return False
 
@@ -412,7 +416,7 @@ class _Replay:
         for name in box.policies:
             rule = self.prepared[name].policy.rule
             if rule not in _BY_EVENTS or (rule == "idle" and self.levels[name] is None):
-                self._wake(box, at + _EVERY.get(rule, _HOUR) // timedelta(microseconds=1))
+                self._wake(box, at + _EVERY.get(rule, _HOUR) // _MICRO)
             if rule == "lifetime":
                 self._wait_for_age(box, evaluation, name, at)
         for row in box.rows.values():
@@ -446,7 +450,7 @@ class _Replay:
             self.told[row.id].code = verdict.code.value if verdict is not None else row.code.value
         if verdict is None or later:
             return
-        day = _DAY // timedelta(microseconds=1)
+        day = _DAY // _MICRO
         recent = [micros(at) for at, _ in box.events if micros(at) >= now - day]
         if len(recent) >= 2 * self.settings.cooldown_pairs:
             self._wake(box, recent[0] + day + 1)  # restarts that are a day old hold nothing any more
@@ -462,7 +466,7 @@ class _Replay:
         elif verdict.code is GuardCode.LIMIT:
             self._wake(box, now + self.step)
         elif verdict.code not in _FOR_GOOD and ladder.next_acting(row.rung) is not None:
-            self._wake(box, now + _HOUR // timedelta(microseconds=1))
+            self._wake(box, now + _HOUR // _MICRO)
 
     def _result(self) -> Replayed:
         for box in self.boxes:
