@@ -36,6 +36,12 @@ T = TypeVar("T")
 
 _DEFAULTS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
 
+# The ends of the names of AWS's own hosts in all its partitions.
+_AWS_HOSTS = (
+    ".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn", ".amazonaws.eu",
+    ".c2s.ic.gov", ".sc2s.sgov.gov", ".cloud.adc-e.uk", ".csp.hci.ic.gov",
+)  # fmt: skip
+
 # At DEBUG these write signed headers and session tokens into the log.
 _TALKATIVE = ("boto3", "botocore", "urllib3")
 
@@ -79,8 +85,16 @@ class Api:
             if known is None:
                 _quiet()
                 known = self._clients[service, region] = self._make(self._session, service, region)
-                log.info("account %s: %s in %s is %s", self.account, service, region, known.meta.endpoint_url)
+                self._tell(service, region, known.meta.endpoint_url)
             return known
+
+    def _tell(self, service: str, region: str, url: str) -> None:
+        """A stray AWS_ENDPOINT_URL redirects a daemon, keys and all, without anything looking wrong."""
+        if self.spec.endpoint is None and not (urlsplit(url).hostname or "").endswith(_AWS_HOSTS):
+            where = "AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_* or the profile's endpoint_url"
+            log.warning("account %s: %s in %s is %s, not AWS: %s", self.account, service, region, url, where)
+        else:
+            log.info("account %s: %s in %s is %s", self.account, service, region, url)
 
     def endpoints(self) -> Mapping[str, str]:
         """`service.region` → the URL that calls really go to, of every client made so far."""

@@ -63,6 +63,8 @@ def _section(manifest: Manifest) -> list[str]:
     ]
     if manifest["group_tags"]:
         facts.append(f"Tags that make a machine a member of a group: {_codes(manifest['group_tags'])}.")
+    if agent := manifest.get("agent"):
+        facts.append(f"GPU use needs an agent: `{agent['install']}` {agent.get('note', '')}".rstrip() + ".")
     parts = [f"## {manifest['name']}", *facts]
     for head, title, rows in (
         (["capability", "note"], "What is partial or missing", notes),

@@ -191,7 +191,14 @@ def _usage_seen(account: Account, area: str, boxes: list[Resource], seen: set[st
     yield Check(area, state, f"GPU use seen of {len(gpus) - len(blind)} of {len(gpus)} running GPU boxes")
     for resource in blind:
         text = f"no GPU use of {resource.name} ({resource.ref.id}): it is never stopped for being idle"
-        yield Check(area, Finding.WARNING, text, f"install the agent; see docs/providers.md for {account.provider}")
+        yield Check(area, Finding.WARNING, text, _install_line(account, resource))
+
+
+def _install_line(account: Account, resource: Resource) -> str:
+    agent = account.bound.manifest.agent
+    if agent is None:
+        return f"install the agent; see docs/providers.md for {account.provider}"
+    return f"{agent.line(resource.ref)}{f'  # {agent.note}' if agent.note else ''}"
 
 
 def _channels(app: App, send: bool) -> Iterator[Check]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
-from costguard.domain.resource import Kind
+from costguard.domain.resource import Kind, ResourceRef
 from costguard.domain.usage import Metric, Statistic
 from costguard.errors import ConfigError, ConfigErrors
 from costguard.rules.fields import Duration, Strict, Zone
@@ -135,6 +135,27 @@ class BillingFacts(Strict):
     """For people."""
 
 
+class AgentFacts(Strict):
+    """What has to run on a box for its GPU use to be seen."""
+
+    install: str = Field(min_length=1)
+    """A command line that installs it; ``{id}`` and ``{region}`` are the box's."""
+
+    note: str = ""
+    """Where to run it and what else it needs, for people."""
+
+    @field_validator("install")
+    @classmethod
+    def _known_blanks(cls, text: str) -> str:
+        if unknown := set(re.findall(r"\{(\w*)\}", text)) - {"id", "region"}:
+            raise ValueError(f"only {{id}} and {{region}} are filled in, not {', '.join(sorted(unknown))}")
+        return text
+
+    def line(self, ref: ResourceRef) -> str:
+        """The command line for one box."""
+        return self.install.replace("{id}", ref.id).replace("{region}", ref.region)
+
+
 class Manifest(Strict):
     """The whole file."""
 
@@ -170,6 +191,7 @@ class Manifest(Strict):
     limits: dict[str, int | float | str] = Field({})
     metrics: dict[Metric, MetricFacts] = Field({})
     billing: BillingFacts = Field(default_factory=BillingFacts)
+    agent: AgentFacts | None = None
     permissions: dict[str, tuple[str, ...]] = Field({})
     quality: dict[str, Annotated[str, AfterValidator(_quality)]] = Field({})
 

@@ -114,10 +114,22 @@ def problems(manifest: Manifest) -> list[str]:
         for key, value in manifest["permissions"].items()
         if key not in known or not _is_texts(value)
     ]
-    return found + _wrong_metrics(manifest["metrics"])
+    return found + _wrong_metrics(manifest["metrics"]) + _wrong_agent(manifest.get("agent"))
 
 
-_ALLOWED = (*_TEXT, *_TABLES, "stoppable", "group_tags", "regions")
+_ALLOWED = (*_TEXT, *_TABLES, "stoppable", "group_tags", "regions", "agent")
+
+
+def _wrong_agent(agent: object) -> list[str]:
+    """What `doctor` prints for a box whose GPU use is not seen. The table may be left out."""
+    if agent is None:
+        return []
+    if not isinstance(agent, dict) or not _is_text(agent.get("install")):
+        return ["[agent] install: a command line is missing"]
+    blanks = set(re.findall(r"\{(\w*)\}", agent["install"])) - {"id", "region"}
+    return [f"[agent] install: {blank!r} is not filled in" for blank in sorted(blanks)] + [
+        f"[agent] {key}: nobody knows this key" for key in agent if key not in ("install", "note")
+    ]
 
 
 def _is_text(value: object) -> bool:

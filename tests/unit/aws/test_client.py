@@ -7,6 +7,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from botocore.session import Session
 
 from costguard.errors import AuthFailed, BadResponse, NotFound, PermissionDenied, Throttled, TimedOut, Unavailable
 from costguard.ports import AccountSpec
@@ -156,7 +157,25 @@ def test_every_client_logs_where_it_goes(
     monkeypatch.setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:9")
     caplog.set_level(logging.INFO, "costguard_aws")
     Api(spec(server, endpoint=None), server.clock).client("ec2", HOME)
-    assert "ec2 in us-east-1 is http://127.0.0.1:9" in caplog.text
+    Api(spec(server, endpoint=None), server.clock).client("cloudwatch", HOME)
+    assert [(r.levelname, r.getMessage().partition(" is ")[2]) for r in caplog.records] == [
+        ("WARNING", "http://127.0.0.1:9, not AWS: AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_* or the profile's endpoint_url"),
+        ("INFO", "https://monitoring.us-east-1.amazonaws.com"),
+    ]
+
+
+@pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"])
+def test_the_hosts_of_every_partition_are_awss_own(partition: str, caplog: pytest.LogCaptureFixture) -> None:
+    regions = Session().get_available_regions("ec2", partition)
+    assert regions
+    for region in regions[:3]:
+        Api(AccountSpec("prod", regions=(region,)), FakeClock()).client("ec2", region)
+    assert not caplog.records
+
+
+def test_an_endpoint_that_the_account_names_is_no_surprise(server: AwsServer, caplog: pytest.LogCaptureFixture) -> None:
+    Api(spec(server), server.clock).client("ec2", HOME)
+    assert not caplog.records
 
 
 def test_a_loopback_endpoint_never_goes_through_the_environments_proxy(

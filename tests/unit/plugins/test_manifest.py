@@ -2,7 +2,7 @@
 
 import pytest
 
-from costguard.domain.resource import Kind
+from costguard.domain.resource import Kind, ResourceRef
 from costguard.domain.usage import Metric
 from costguard.errors import ConfigErrors
 from costguard.plugins.manifest import CAPABILITIES, Support, parse, parse_support
@@ -53,6 +53,20 @@ def test_a_manifest_is_read() -> None:
     assert manifest.support("stop").usable
     assert manifest.support("commands") == Support("unknown")
     assert len(CAPABILITIES) == 20
+
+
+def test_the_line_that_installs_the_agent_is_filled_in() -> None:
+    text = GOOD + '[agent]\ninstall = "cloudx agent --in {region} {id} --region {region}"\n'
+    agent = parse(text, "manifest.toml").agent
+    assert agent is not None
+    assert agent.line(ResourceRef("cloudx", "a", "r1", Kind.VM, "i-1")) == "cloudx agent --in r1 i-1 --region r1"
+    assert parse(GOOD, "manifest.toml").agent is None
+
+
+@pytest.mark.parametrize("line", ["cloudx {name}", "cloudx {}", ""])
+def test_an_agent_line_with_an_unknown_blank_is_a_mistake(line: str) -> None:
+    (error,) = errors_of(GOOD + f'[agent]\ninstall = "{line}"\n')
+    assert "agent.install" in error
 
 
 @pytest.mark.parametrize(

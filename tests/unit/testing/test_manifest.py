@@ -54,6 +54,12 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "[metrics.gpu_util] statistic: max, mean or last",
     ),
     "cards": (lambda m: m["metrics"]["gpu_util"].update(cards="all"), "[metrics.gpu_util] cards: each or mean"),
+    "no agent": (lambda m: m.update(agent={"note": "x"}), "[agent] install: a command line is missing"),
+    "agent's blank": (lambda m: m.update(agent={"install": "x {name}"}), "[agent] install: 'name' is not filled in"),
+    "stray agent key": (
+        lambda m: m.update(agent={"install": "x {id}", "colour": "red"}),
+        "[agent] colour: nobody knows this key",
+    ),
     "period": (
         lambda m: m["metrics"]["gpu_util"].update(period="0s"),
         "[metrics.gpu_util] period: longer than nothing",
