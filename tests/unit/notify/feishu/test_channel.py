@@ -90,7 +90,7 @@ class TestFeishuBot(ChannelContract):
         assert platform.request_count() == 0
 
     def test_the_pace_stays_below_the_bots_limits(self, channel: FeishuBot, platform: FeishuServer) -> None:
-        """J11: a minute and a half at the channel's own pace; 5 a second and 100 a minute are never reached."""
+        """A minute and a half at the channel's own pace; 5 a second and 100 a minute are never reached."""
         for number in range(135):
             channel.send(make_message(idem_key=f"k{number}"))
             platform.clock.advance(timedelta(minutes=1) / channel.max_per_minute)

@@ -61,7 +61,7 @@ class TestWecomRobot(ChannelContract):
         assert len(text.encode()) <= 2048
 
     def test_the_pace_stays_below_the_robots_limit(self, channel: WecomRobot, platform: WecomServer) -> None:
-        """J11: three minutes at the channel's own pace; the 21st message of a minute is refused."""
+        """Three minutes at the channel's own pace; the 21st message of a minute is refused."""
         for number in range(54):
             channel.send(make_message(idem_key=f"k{number}"))
             platform.clock.advance(timedelta(minutes=1) / channel.max_per_minute)
