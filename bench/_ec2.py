@@ -47,7 +47,6 @@ _OTHERS = {
     "DescribeSnapshots": "<snapshotSet/>",
     "DescribeAddresses": "<addressesSet/>",
     "DescribeNatGateways": "<natGatewaySet/>",
-    "DescribeCapacityReservations": "<capacityReservationSet/>",
     "DescribeRegions": "<regionInfo><item><regionName>us-east-1</regionName><regionEndpoint>x</regionEndpoint>"
     "<optInStatus>opt-in-not-required</optInStatus></item></regionInfo>",
 }  # fmt: skip

@@ -175,7 +175,7 @@ def test_a_dry_run_plans_what_enforcing_does_and_changes_nothing(place: Place) -
 
 
 def test_enforcing_warns_waits_looks_and_stops_one_by_one(place: Place) -> None:
-    """A04, C03, M12, M03: what became busy, was kept, restarted or retagged since the warning is left alone."""
+    """A04, M12, M03: what became busy, was kept, restarted or retagged since the warning is left alone."""
     account, gate = place.account, place.account.gate
     app = place.app("enforce")
     first = run_once(app)

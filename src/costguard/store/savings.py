@@ -15,7 +15,7 @@ _ROWS = Rows(Saving)
 
 
 def book(conn: Connection, saving: Saving) -> None:
-    """Books what an action saves; booking the same action again replaces it (it ended, was disputed, has a corrected price)."""
+    """Books what an action saves; booking the same action again replaces it (ended, disputed, another price)."""
     upsert(conn, table, [_ROWS.row(saving)], ["action_id"])
 
 

@@ -229,7 +229,7 @@ def series_of(conn: Connection, metrics: Collection[Metric], refs: Collection[Re
 
 def oldest(conn: Connection, known: Collection[int]) -> datetime | None:
     """When the first sample of these series ends."""
-    first = [conn.execute(_FIRST, {"series": one}).scalar_one() for one in known]
+    first: list[int | None] = [conn.execute(_FIRST, {"series": one}).scalar_one() for one in known]
     return min((from_micros(at) for at in first if at is not None), default=None)
 
 

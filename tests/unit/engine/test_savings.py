@@ -173,9 +173,7 @@ def test_the_ledger_adds_up_to_the_report(
         ledger += saving.amount(since, last).nanos if saving.stands else 0
         savings.append(saving)
     edges = sorted({NOW, last, *(NOW + timedelta(minutes=cut) for cut in cuts)})
-    reports = [
-        savings_json(savings, Rates("CNY", {}), low, high, {}) for low, high in itertools.pairwise(edges)
-    ]
+    reports = [savings_json(savings, Rates("CNY", {}), low, high, {}) for low, high in itertools.pairwise(edges)]
     told = sum(Money.of(r["booked"]["amount"], "CNY").nanos for r in reports)  # type: ignore[index,misc]
     assert told == ledger
     for report in reports:
