@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from botocore.config import Config
 from botocore.session import Session
+from moto.core.base_backend import BackendDict
 from moto.server import ThreadedMotoServer
 from pydantic import SecretStr
 
@@ -32,6 +33,7 @@ FLEET = {"g4dn.xlarge": 20, "p4d.24xlarge": 5, "c5.large": 75}
 def url() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         moto.complete(patch)
+        BackendDict.reset()  # whatever ran on moto before in this process left its account behind
         server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
         server.start()
         host, port = server.get_host_and_port()
