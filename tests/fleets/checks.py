@@ -41,7 +41,14 @@ class Checks:
         assert story.looking == 0
         stops = [d for d in story.quiet.document["decisions"] if d["response"] == "stop"]
         assert Counter(d["code"] for d in stops)["dry_run"] == PER_HOUR
-        assert {d["code"] for d in stops} <= {"dry_run", "limit", "saves_nothing", "protected", "group_member"}
+        assert {d["code"] for d in stops} <= {
+            "dry_run",
+            "limit",
+            "saves_nothing",
+            "loses_data",
+            "protected",
+            "group_member",
+        }
         assert any(c.finding is Finding.FAULT and story.cloud.denied in c.text for c in story.checks)
 
     def test_the_dry_run_and_the_real_one_choose_the_same_boxes(self, story: Story) -> None:
