@@ -1,7 +1,9 @@
 """``run --once``: poll, decide, deliver, act, verify, deliver, and tell how it went."""
 
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,6 +21,7 @@ _log = logging.getLogger(__name__)
 _VERIFY = timedelta(minutes=2)
 _DELIVER = timedelta(minutes=1)
 _LOOK_EVERY = 2.0
+_RENEW_EVERY = 5.0
 
 
 class Busy(StoreError):
@@ -40,6 +43,11 @@ def run_once(app: App, progress: Callable[[str], None] = lambda what: None) -> O
     """One whole run. Raises Busy beside a live daemon."""
     if not app.lead.round():
         raise Busy("a costguard daemon leads this database; stop it first, or ask it with --server")
+    with _held(app):
+        return _run(app, progress)
+
+
+def _run(app: App, progress: Callable[[str], None]) -> OnceResult:
     started = app.clock.now()
     fine = app.poll(progress)
     _lead(app)
@@ -85,3 +93,25 @@ _TROUBLE = frozenset({ActionState.FAILED, ActionState.DEFERRED, ActionState.IN_D
 def _lead(app: App) -> None:
     if not app.lead.round():
         raise LeaseLost("another process took over while this one polled")
+
+
+@contextmanager
+def _held(app: App) -> Iterator[None]:
+    """Renews the lease while a long poll, a throttled call or many live reads keep this thread busy."""
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(_RENEW_EVERY):
+            try:
+                app.lead.round()
+            except StoreError as error:
+                # The working thread finds out by itself: without a lease it calls nothing.
+                _log.warning("the lease could not be renewed: %s", error)
+
+    thread = threading.Thread(target=renew, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -7,6 +7,7 @@ about to be done is committed only while the row itself still names this process
 """
 
 import logging
+import threading
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -25,11 +26,12 @@ _MARGIN = timedelta(seconds=5)
 
 
 class Leadership:
-    """This process's part in the election. Thread-safe for readers; one thread renews."""
+    """This process's part in the election. Thread-safe."""
 
     def __init__(self, database: Database, clock: Clock, holder: str, ttl: timedelta = TTL) -> None:
         self._database, self._clock, self.holder, self._ttl = database, clock, holder, ttl
         self._token: int | None = None
+        self._renewing = threading.Lock()
         self._deadline = 0.0
         self._until: datetime | None = None
         self.since: datetime | None = None
@@ -60,6 +62,10 @@ class Leadership:
 
     def round(self) -> bool:
         """Renews the lease once half of it is over, or tries to take it; True while this process leads."""
+        with self._renewing:
+            return self._round()
+
+    def _round(self) -> bool:
         started, now = self._clock.monotonic(), self._clock.now()
         if self.leads and self._deadline - started > self._ttl.total_seconds() / 2:
             return True
