@@ -16,10 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
-from zoneinfo import ZoneInfo
 
 from costguard.domain.action import Action, ActionState
-from costguard.domain.decision import Decision, GuardCode
+from costguard.domain.decision import Decision
 from costguard.domain.finding import Subject, SubjectType
 from costguard.domain.notice import NoticeKind
 from costguard.domain.resource import Kind, ResourceRef, State
@@ -29,31 +28,23 @@ from costguard.engine.evaluate import Evaluation, Prepared, evaluate, prepare, w
 from costguard.engine.events import Event, EventKind, Look
 from costguard.engine.history import History, Run, micros, moment
 from costguard.engine.lifecycle import advance
+from costguard.engine.looks import Climb, next_looks, off_edges
 from costguard.engine.plan import PlanFacts, plan
 from costguard.engine.recheck import ladder_of
 from costguard.engine.replayed import Replayed, Stop, Warned
 from costguard.engine.settings import EngineSettings
 from costguard.rules.idle import IdleWhen
 from costguard.rules.policy import Policy
-from costguard.rules.schedule import ScheduleWhen, off_time
+from costguard.rules.schedule import ScheduleWhen
 
 _COMPUTE = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
 _MICRO = timedelta(microseconds=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(hours=24)
-_EDGES_EVERY = timedelta(hours=6)
 # Rules whose answers change only at moments that can be told beforehand; the others are asked at intervals.
 _BY_EVENTS = frozenset({"idle", "lifetime", "schedule", "untagged"})
 _EVERY = {"idle": timedelta(minutes=15), "underused": timedelta(hours=6)}
 _NOT_REPLAYED = {"waste": "what was unattached when is not recorded"}
-# What keeps one of these from acting stays as it is: tags, locks and groups are today's, and nobody says yes. When
-# restarts are forgotten is known.
-_FOR_GOOD = frozenset(
-    {
-        GuardCode.FENCED, GuardCode.SELF, GuardCode.GROUP_MEMBER, GuardCode.UNSUPPORTED, GuardCode.SAVES_NOTHING,
-        GuardCode.LOSES_DATA, GuardCode.APPROVAL, GuardCode.COOLDOWN,
-    }
-)  # fmt: skip
 
 
 def replay(policies: Iterable[Policy], history: History, settings: EngineSettings) -> Replayed:
@@ -96,7 +87,11 @@ class _Replay:
         self.lookback = lookback(chosen, history)
         self.accounts = {n: replace(a, enforce=True, armed=True) for n, a in history.accounts.items()}
         self.step = history.step // _MICRO
-        self.edges = self._schedule_edges()
+        self.edges = {
+            name: off_edges(ready.policy.when, history)
+            for name, ready in self.prepared.items()
+            if isinstance(ready.policy.when, ScheduleWhen)
+        }
         self.boxes = self._boxes()
         self.queue: list[tuple[int, int]] = []
         self.queued: set[tuple[int, int]] = set()
@@ -152,23 +147,6 @@ class _Replay:
         since, until = self.history.since, self.history.until
         runs = self.history.runs.get(ref, ())
         return tuple(r for r in runs if r.started < until and (r.ended is None or r.ended > since))
-
-    def _schedule_edges(self) -> Mapping[str, tuple[int, ...]]:
-        """When the off times of each schedule policy begin and end."""
-        history, zone = self.history, ZoneInfo(self.history.timezone)
-        found: dict[str, tuple[int, ...]] = {}
-        for name, ready in self.prepared.items():
-            when = ready.policy.when
-            if not isinstance(when, ScheduleWhen):
-                continue
-            marks: set[int] = set()
-            at = history.since
-            while at <= history.until + _EDGES_EVERY:
-                if (off := off_time(when, at, zone, history.calendars.get(when.holidays))) is not None:
-                    marks.update(micros(edge) for edge in (*off.edges, off.until) if edge is not None)
-                at += _EDGES_EVERY
-            found[name] = tuple(sorted(marks))
-        return found
 
     # --- time -----------------------------------------------------------------------------------------------------
 
@@ -420,7 +398,13 @@ class _Replay:
             if rule == "lifetime":
                 self._wait_for_age(box, evaluation, name, at)
         for row in box.rows.values():
-            self._follow(box, row, at, verdicts.get(row.id))
+            decision = verdicts.get(row.id)
+            verdict = decision.verdict if decision is not None else None
+            if row.id in self.told:
+                self.told[row.id].code = verdict.code.value if verdict is not None else row.code.value
+            climb = Climb(self.prepared[row.policy], self.levels[row.policy], row, verdict)
+            for mark in next_looks(climb, box, at, self.loaded, self.step, self.settings):
+                self._wake(box, mark)
 
     def _wait_for_age(self, box: Box, evaluation: Evaluation, name: str, now: int) -> None:
         for judgement in evaluation.judgements[name]:
@@ -429,44 +413,6 @@ class _Replay:
                 assert isinstance(limit, timedelta), "an age has its limit"
                 if (over := micros(begin + limit)) > now:
                     self._wake(box, over)
-
-    def _follow(self, box: Box, row: Action, now: int, decision: Decision | None) -> None:
-        """An open ladder: its next rung, what defers it, and the work that would end it."""
-        ready = self.prepared[row.policy]
-        ladder = ladder_of(row, ready)
-        dues = [row.due_at, *(ladder.due(row, index) for index in range(row.rung, len(ladder.rungs)))]
-        later = [micros(due) for due in dues if due is not None and micros(due) > now]
-        for due in later:
-            self._wake(box, due)
-        if row.clear_count:
-            self._wake(box, now + self.step)
-        else:
-            levels = self.levels[row.policy]
-            busy = box.next_busy(levels, now, self.loaded) if levels is not None else None
-            if busy is not None:
-                self._wake(box, busy)
-        verdict = decision.verdict if decision is not None else None
-        if row.id in self.told:
-            self.told[row.id].code = verdict.code.value if verdict is not None else row.code.value
-        if verdict is None or later:
-            return
-        day = _DAY // _MICRO
-        recent = [micros(at) for at, _ in box.events if micros(at) >= now - day]
-        if len(recent) >= 2 * self.settings.cooldown_pairs:
-            self._wake(box, recent[0] + day + 1)  # restarts that are a day old hold nothing any more
-        if row.due_at is not None and ladder.warned_before(row.rung):
-            too_old = micros(row.due_at + self.settings.warning_life) + 1  # then people are warned again
-            if too_old > now:
-                self._wake(box, too_old)
-        if verdict.until is not None and micros(verdict.until) > now:
-            self._wake(box, micros(verdict.until))
-        elif verdict.code is GuardCode.BUSY:
-            quiet = box.next_quiet(ready.kind.activity(ready.policy.when), now, self.loaded)
-            self._wake(box, quiet if quiet is not None else self.loaded)
-        elif verdict.code is GuardCode.LIMIT:
-            self._wake(box, now + self.step)
-        elif verdict.code not in _FOR_GOOD and ladder.next_acting(row.rung) is not None:
-            self._wake(box, now + _HOUR // _MICRO)
 
     def _result(self) -> Replayed:
         for box in self.boxes:
