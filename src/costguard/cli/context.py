@@ -140,3 +140,15 @@ def spoken(lang: str) -> Literal["zh", "en"]:
 
 def screen(as_json: bool) -> Screen:
     return Screen(as_json=as_json)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """All of it or nothing: a report read while it is written must not be half of one. Raises UsageError."""
+    from costguard.errors import UsageError
+
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, "utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None

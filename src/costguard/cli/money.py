@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.console import Column, Screen, money
-from costguard.cli.context import AsJson, ConfigFile, config_path, load_config, open_app, screen
+from costguard.cli.context import AsJson, ConfigFile, config_path, load_config, open_app, screen, write_whole
 from costguard.domain.money import Money
 
 if TYPE_CHECKING:
@@ -70,17 +70,10 @@ def audit(
         if output is None:
             typer.echo(text, nl=False)
         else:
-            _write(output, text)
+            write_whole(output, text)
             on.err.print(f"wrote {output}")
     if not fine:
         raise typer.Exit(69)
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing: a report that is read while it is written must not be half of one."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, "utf-8")
-    part.replace(path)
 
 
 def spend(

@@ -28,9 +28,12 @@ def run_tests(
     Example: `costguard policies test policies`
     """
     from costguard.config.testing import run
-    from costguard.errors import ConfigErrors
+    from costguard.errors import ConfigErrors, UsageError
 
-    report = run(paths or [Path("policies")], os.environ)
+    chosen = paths or [Path("policies")]
+    if missing := [str(path) for path in chosen if not path.exists()]:
+        raise UsageError(f"no such file or folder: {', '.join(missing)}")
+    report = run(chosen, os.environ)
     if report.errors:
         raise ConfigErrors(report.errors)
     on = screen(as_json)
@@ -59,6 +62,8 @@ def run_tests(
                 on.say(f"{mark}  {row.subject}: expected {', '.join(row.expected)}; got {', '.join(row.got)}")
     failed = sum(1 for r in report.results if not r.ok)
     on.say(f"{len(report.results) - failed} passed, {failed} failed", "bold")
+    if not report.results:
+        on.warn("no tests were found: they are YAML files in a folder tests/ beside the policies")
     if failed:
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from costguard.cli.console import Column, Screen, money, when
-from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
+from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, write_whole
 from costguard.domain.codec import decode
 from costguard.domain.money import Money
 from costguard.domain.time import parse_duration
@@ -56,23 +56,24 @@ def backfill(ctx: typer.Context, config: ConfigFile = None, since: _Since = "30d
                 ],
             }
         )  # fmt: skip
-    zone = app.config.settings.timezone
-    on.table(
-        "",
-        [
-            Column("ACCOUNT"), Column("SOURCE"), Column("NEW", right=True), Column("ANSWERED", right=True),
-            Column("OLDEST", right=True), Column("", flexible=True),
-        ],
-        [
+    else:
+        zone = app.config.settings.timezone
+        on.table(
+            "",
             [
-                s.account, s.source, f"{s.added:,}", f"{s.boxes} of {s.of}", when(s.oldest, found.until, zone),
-                s.error or s.note,
-            ]
-            for s in found.sources
-        ],
-        "No accounts are configured.",
-    )  # fmt: skip
-    on.say(f"now: costguard replay --since {since}", "bold")
+                Column("ACCOUNT"), Column("SOURCE"), Column("NEW", right=True), Column("ANSWERED", right=True),
+                Column("OLDEST", right=True), Column("", flexible=True),
+            ],
+            [
+                [
+                    s.account, s.source, f"{s.added:,}", f"{s.boxes} of {s.of}", when(s.oldest, found.until, zone),
+                    s.error or s.note,
+                ]
+                for s in found.sources
+            ],
+            "No accounts are configured.",
+        )  # fmt: skip
+        on.say(f"now: costguard replay --since {since}", "bold")
     if not found.fine:
         raise typer.Exit(69)
 
@@ -123,9 +124,7 @@ def replay(
     if output is None:
         typer.echo(text, nl=False)
         return
-    part = output.with_name(output.name + ".part")
-    part.write_text(text, "utf-8")
-    part.replace(output)
+    write_whole(output, text)
     on.err.print(f"wrote {output}")
 
 

@@ -63,8 +63,11 @@ def init(directory: Path, providers: Sequence[str], language: Language) -> tuple
     if existing:
         raise UsageError(f"already there, nothing was written: {', '.join(existing)}")
     for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}; choose another folder") from None
     return tuple(texts)
 
 

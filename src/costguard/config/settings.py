@@ -81,7 +81,7 @@ class GlobalLimits(Strict):
     per_hour: int = Field(5, ge=0)
     """Actions in any 60 minutes, failed and running ones counted."""
 
-    share: Percent = 25.0
+    share: Percent = Field(25.0, le=100)
     """Of the running resources of an account, at least one."""
 
 

@@ -102,7 +102,7 @@ class Limits(Strict):
     """Blast radius of one policy. ``share`` of the running resources matched, per account, at least 1."""
 
     per_hour: int | None = Field(None, ge=1, description="actions in any 60 minutes, failed and running ones counted")
-    share: Percent | None = Field(None, description="of the running resources matched, per account, at least one")
+    share: Percent | None = Field(None, le=100, description="of the running resources matched, per account; at least 1")
     only_during: tuple[TimeGrammar, ...] | None = Field(None, description="outside these times actions wait")
 
 

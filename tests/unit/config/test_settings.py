@@ -44,7 +44,7 @@ channels:
   - {name: dev, kind: dingtalk, mode: stream, client_id: "${env:S}", client_secret: "${env:S}"}
   - {name: team, kind: slack, token: "${env:S}", channel: C012, app_token: "${env:S}", language: en}
   - {name: hook, kind: slack, url: "${env:URL}"}
-  - {name: mail, kind: email, smtp: "smtp://…", to: [ops@example.com]}
+  - {name: mail, kind: email, smtp: "smtps://ops%40example.com:pw@smtp.example.com", to: [ops@example.com]}
 owners:
   - name: zhangwei
     names: ["zw-*"]

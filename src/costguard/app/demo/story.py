@@ -7,10 +7,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from costguard.app.app import App
 from costguard.app.settings import page_settings
 from costguard.daemon import fleet
+from costguard.daemon.listing import COMPUTE
 from costguard.domain.action import ActionState
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.money import Money
@@ -76,7 +78,7 @@ class Story:
         with self._app.database.read() as conn:
             rows = actions.list_actions(conn)
             tile = Overview(conn, self._page, now, self._language).saved
-            running = sum(1 for r in inventory.resources(conn) if r.is_running)
+            running = sum(1 for r in inventory.resources(conn) if r.is_running and r.ref.kind in COMPUTE)
         stopped = [a for a in rows if a.state is ActionState.DONE and a.response.ends_billing]
         warned = sum(1 for a in rows if a.warned_at is not None and not a.dry_run)
         called_off = sum(1 for a in rows if a.state in (ActionState.CANCELLED, ActionState.SUPERSEDED) and a.warned_at)
@@ -93,8 +95,8 @@ class Story:
             (t("demo.refused"), str(refused)),
             (t("demo.saved"), f"{tile.amount}   {saved}"),
         ):
-            table.add_row(escape(label), f"[bold]{escape(value)}[/bold]")
-        self._console.print(Panel(table, title="costguard", border_style="green", expand=False))
+            table.add_row(Text(label), Text(value, style="bold"))
+        self._console.print(Panel(table, title="costguard", border_style="green", expand=False), markup=True)
 
     def _t(self, key: str, **values: object) -> str:
         return word(key, self._language, **values)
