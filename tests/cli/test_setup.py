@@ -114,6 +114,25 @@ def test_a_failing_policy_test_is_exit_1_and_says_what_was_got(tmp_path: Path) -
     assert "1 failed" in answer.out
 
 
+def test_policy_tests_that_are_not_there_are_told(tmp_path: Path) -> None:
+    missing = costguard("policies", "test", str(tmp_path / "polices"), width=200)
+    assert missing.code == 2
+    assert "no such file or folder" in missing.err
+    (tmp_path / "policies").mkdir()
+    empty = costguard("policies", "test", str(tmp_path / "policies"), width=200)
+    assert empty.code == 0
+    assert "no tests were found" in empty.err
+
+
+def test_a_share_above_the_whole_is_refused(stage: Stage) -> None:
+    text = stage.config.read_text("utf-8").replace("share: 100%", "share: 250%")
+    stage.config.write_text(text, "utf-8")
+    answer = costguard("check", "-c", str(stage.config), env=ENV, width=200)
+    assert answer.code == 78
+    assert "limits.share" in answer.err
+    assert "100" in answer.err
+
+
 def _commands() -> list[tuple[str, ...]]:
     import typer
 

@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -48,6 +49,22 @@ def test_fleet_says_what_burns_and_what_will_happen(staged: Stage) -> None:
     everything = costguard("fleet", "--all", "-c", str(staged.config), env=ENV, width=160).out
     assert "8x A100 80G" in everything
     assert "stopped " in next(line for line in everything.splitlines() if line.startswith("forgotten "))
+
+
+@pytest.mark.parametrize("words", [("audit", "--format", "json"), ("replay", "--format", "html")])
+def test_a_report_that_cannot_be_written_is_a_clear_error(
+    staged: Stage, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    target = tmp_path / "nowhere" / "report"
+    answer = costguard(*words, "-c", str(staged.config), "-o", str(target), env=ENV, width=200)
+    assert answer.code == 2
+    assert "cannot be written: No such file or directory" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_backfill_prints_one_document(staged: Stage) -> None:
+    answer = costguard("backfill", "-c", str(staged.config), "--json", env=ENV)
+    assert json.loads(answer.out)["schema"] == "costguard.backfill/1"
 
 
 def test_the_ledger_can_be_short(staged: Stage) -> None:
