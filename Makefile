@@ -4,7 +4,7 @@
 
 BIN := .venv/bin
 ARGS ?=
-WORKERS ?= 4
+WORKERS ?= 2
 ZONES := Asia/Shanghai America/New_York Pacific/Kiritimati
 PURE := tests/unit/domain tests/unit/rules tests/unit/engine
 PYTEST := $(BIN)/python -m pytest -q
