@@ -1,6 +1,7 @@
 """The demo after 68 minutes: boxes warned, kept, stopped and refused, all at once, and a chat inbox."""
 
 import json
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +53,9 @@ def _run(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def demo_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, str]]:
     """The application and the page's address; time stands still."""
-    folder = once(tmp_path_factory, "demo", _run)
+    ran = once(tmp_path_factory, "demo", _run)
+    # A copy for each worker: starting the application writes its configuration anew.
+    folder = shutil.copytree(ran, tmp_path_factory.mktemp("site") / "demo")
     inbox = InboxStore()
     for platform, channel, at, payload in json.loads((folder / "inbox.json").read_text("utf-8")):
         inbox.add(platform, channel, datetime.fromisoformat(at), payload)
