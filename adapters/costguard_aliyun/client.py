@@ -5,21 +5,19 @@ throttle lasts. Its loggers are off as well: they write signed URLs. Requests ar
 makes a URL too long.
 """
 
-import contextvars
 import json
 import logging
 import secrets
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any
 
 from aliyunsdkcore.client import AcsClient
 from aliyunsdkcore.request import CommonRequest
 
+from costguard.deadline import DeadlinePassed, backoff, countdown, within
 from costguard.errors import AuthFailed, BadResponse, ProviderError, Throttled, TimedOut, Unavailable
 from costguard.ports import AccountSpec, Clock
 from costguard_aliyun.credentials import AliyunCredentials
@@ -37,7 +35,6 @@ _SESSION_SECONDS = 3600
 _OK = frozenset({"200", "Success", "OK"})
 Answer = Mapping[str, Any]
 Params = Mapping[str, Any]
-T = TypeVar("T")
 
 
 class Api:
@@ -108,14 +105,14 @@ class Api:
         """
         call = self.call_of(product, region, action)
         whole = self.spec.deadline.total_seconds()
-        left = _countdown(self.clock, whole)
+        left = countdown(self.clock, whole)
         attempt = 1
         while True:
             try:
                 # Half of it for one attempt: a lost answer must not cost the whole.
                 return self.call(product, action, region, params, call=call, seconds=min(left(), whole / 2))
             except ProviderError as error:
-                wait = _backoff(attempt)
+                wait = backoff(attempt)
                 if isinstance(error, Throttled) and error.after.total_seconds() + WORTHWHILE <= left():
                     wait = error.after.total_seconds()
                 if not error.retryable or attempt == ATTEMPTS or wait + WORTHWHILE > left():
@@ -256,38 +253,10 @@ class Api:
         return timedelta(seconds=60 - self.clock.now().second + secrets.randbelow(2_000) / 1000)
 
 
-class DeadlinePassed(Exception):
-    """The call did not come back within its total time; its thread is left to the socket's own timeouts."""
-
-
 def bad(call: Call, where: str, detail: str) -> BadResponse:
     """A BadResponse at this call."""
     place = f" in {call.region}" if call.region else ""
     return BadResponse(f"{detail}{place}", where=where, provider="aliyun", account=call.account, operation=call.action)
-
-
-def within(seconds: float, call: Callable[[], T]) -> T:
-    """`call()` in a thread of its own, for at most `seconds`. Raises DeadlinePassed, or what `call` raises.
-
-    The SDK's timeouts bound each read of a socket, not the answer: a server that drips one byte a second never hits
-    them. The thread is a daemon, so that it holds up no shutdown.
-    """
-    result: Future[T] = Future()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            result.set_result(context.run(call))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread, whatever it is
-            result.set_exception(error)
-
-    threading.Thread(target=work, name="costguard-aliyun-call", daemon=True).start()
-    try:
-        return result.result(max(0.0, seconds))
-    except TimeoutError:
-        if result.done():  # the call's own TimeoutError
-            raise
-        raise DeadlinePassed from None
 
 
 def flatten(params: Params) -> dict[str, str]:
@@ -309,19 +278,6 @@ def flatten(params: Params) -> dict[str, str]:
     for name, value in params.items():
         put(name, value)
     return flat
-
-
-def _countdown(clock: Clock, seconds: float) -> Callable[[], float]:
-    """Tells how much of `seconds` is left. Sockets wait in real time even when the Clock is a test's, so the longer of
-    both spans counts."""
-    virtual, real = clock.monotonic(), time.monotonic()
-    return lambda: seconds - max(clock.monotonic() - virtual, time.monotonic() - real)
-
-
-def _backoff(attempt: int) -> float:
-    """Seconds before the next attempt: half a second, doubled each time, less up to a half at random."""
-    full: float = 0.5 * 2.0 ** (attempt - 1)
-    return full * (0.5 + secrets.randbelow(500) / 1000)
 
 
 def _quiet() -> None:

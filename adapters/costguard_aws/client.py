@@ -4,14 +4,10 @@ The SDK's own retries are off: they cannot be held to a total deadline, do not w
 mutation. Reads are retried here as the SDK would (five attempts, exponential, jittered); mutations never.
 """
 
-import contextvars
 import logging
-import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from botocore import xform_name
@@ -20,6 +16,7 @@ from botocore.config import Config
 from botocore.session import Session
 from pydantic import ValidationError
 
+from costguard.deadline import DeadlinePassed, backoff, countdown, within
 from costguard.errors import AuthFailed, BadResponse, ConfigError, ProviderError, TimedOut
 from costguard.ports import AccountSpec, Clock
 from costguard_aws.credentials import AwsCredentials, AwsOptions
@@ -32,7 +29,6 @@ ATTEMPTS = 5
 WORTHWHILE = 0.5  # seconds: an attempt with less left would only turn the last error into a timeout
 PAGE_CAP = 2_000
 Answer = Mapping[str, Any]
-T = TypeVar("T")
 
 _DEFAULTS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
 
@@ -111,13 +107,13 @@ class Api:
     def read(self, service: str, region: str, operation: str, **params: Any) -> Answer:
         """One read with its retries, all within the account's deadline."""
         call = self.call_of(service, region, operation)
-        left = _countdown(self.clock, self.spec.deadline.total_seconds())
+        left = countdown(self.clock, self.spec.deadline.total_seconds())
         attempt = 1
         while True:
             try:
                 return self._once(call, params, left())
             except ProviderError as error:
-                wait = _backoff(attempt)
+                wait = backoff(attempt)
                 if not error.retryable or attempt == ATTEMPTS or wait + WORTHWHILE > left():
                     raise
                 log.debug("account %s: %s attempt %d: %s", self.account, operation, attempt, type(error).__name__)
@@ -220,47 +216,6 @@ class Api:
             service, region_name=region, endpoint_url=self.spec.endpoint, config=config
         )
         return client
-
-
-class DeadlinePassed(Exception):
-    """The call did not come back within its total time; its thread is left to the socket's own timeouts."""
-
-
-def within(seconds: float, call: Callable[[], T]) -> T:
-    """`call()` in a thread of its own, for at most `seconds`. Raises DeadlinePassed, or what `call` raises.
-
-    The SDK's timeouts bound each read of a socket, not the answer: a server that drips one byte a second never hits
-    them. The thread is a daemon, so that it holds up no shutdown.
-    """
-    result: Future[T] = Future()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            result.set_result(context.run(call))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread, whatever it is
-            result.set_exception(error)
-
-    threading.Thread(target=work, name="costguard-aws-call", daemon=True).start()
-    try:
-        return result.result(max(0.0, seconds))
-    except TimeoutError:
-        if result.done():  # the call's own TimeoutError
-            raise
-        raise DeadlinePassed from None
-
-
-def _countdown(clock: Clock, seconds: float) -> Callable[[], float]:
-    """Tells how much of `seconds` is left. Sockets wait in real time even when the Clock is a test's, so the longer of
-    both spans counts."""
-    virtual, real = clock.monotonic(), time.monotonic()
-    return lambda: seconds - max(clock.monotonic() - virtual, time.monotonic() - real)
-
-
-def _backoff(attempt: int) -> float:
-    """Seconds before the next attempt: half a second, doubled each time, less up to a half at random."""
-    full: float = 0.5 * 2.0 ** (attempt - 1)
-    return full * (0.5 + secrets.randbelow(500) / 1000)
 
 
 def _quiet() -> None:

@@ -5,15 +5,11 @@ answers: it looks only at two content types, and changes the process's warning f
 is `call_json` before the JSON is read: amounts must come through as decimals, never as floats.
 """
 
-import contextvars
 import json
 import logging
-import secrets
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -23,6 +19,7 @@ from tencentcloud.common.credential import Credential
 from tencentcloud.common.profile.client_profile import ClientProfile
 from tencentcloud.common.profile.http_profile import HttpProfile
 
+from costguard.deadline import DeadlinePassed, backoff, countdown, within
 from costguard.errors import AuthFailed, BadResponse, ProviderError, Throttled, TimedOut, Unavailable
 from costguard.ports import AccountSpec, Clock
 from costguard_tencent.credentials import TencentCredentials
@@ -104,14 +101,14 @@ class Api:
         """One read with its retries, all within the account's deadline. None among `params` is left out."""
         call = self.call_of(product, region, action)
         whole = self.spec.deadline.total_seconds()
-        left = _countdown(self.clock, whole)
+        left = countdown(self.clock, whole)
         attempt = 1
         while True:
             try:
                 # Half of it for one attempt: a lost answer must not cost the whole.
                 return self.call(product, action, region, params, call=call, seconds=min(left(), whole / 2))
             except ProviderError as error:
-                wait = _backoff(attempt)
+                wait = backoff(attempt)
                 if isinstance(error, Throttled) and error.after.total_seconds() + WORTHWHILE <= left():
                     wait += error.after.total_seconds() / 2
                 if not error.retryable or attempt == ATTEMPTS or wait + WORTHWHILE > left():
@@ -236,10 +233,6 @@ class _Client(CommonClient):  # type: ignore[misc]  # the SDK has no types
         """An error inside HTTP 200 is found by `_answer`, whatever content type a proxy made of it."""
 
 
-class DeadlinePassed(Exception):
-    """The call did not come back within its total time; its thread is left to the socket's own timeouts."""
-
-
 def bad(call: Call, where: str, detail: str) -> BadResponse:
     """A BadResponse at this call."""
     place = f" in {call.region}" if call.region else ""
@@ -263,30 +256,6 @@ def divided(items: Sequence[T], ask: Callable[[Sequence[T]], None], fail: Callab
             fail(item, error)
 
 
-def within(seconds: float, call: Callable[[], T]) -> T:
-    """`call()` in a thread of its own, for at most `seconds`. Raises DeadlinePassed, or what `call` raises.
-
-    The SDK's timeout bounds each read of a socket, not the answer: a server that drips one byte a second never hits
-    it. The thread is a daemon, so that it holds up no shutdown.
-    """
-    result: Future[T] = Future()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            result.set_result(context.run(call))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread, whatever it is
-            result.set_exception(error)
-
-    threading.Thread(target=work, name="costguard-tencent-call", daemon=True).start()
-    try:
-        return result.result(max(0.0, seconds))
-    except TimeoutError:
-        if result.done():  # the call's own TimeoutError
-            raise
-        raise DeadlinePassed from None
-
-
 def _answer(body: bytes, call: Call) -> Answer:
     """What lies under `Response`. Raises the error that it carries inside HTTP 200."""
     try:
@@ -306,19 +275,6 @@ def _answer(body: bytes, call: Call) -> Answer:
 def _session(client: Any) -> Any:
     """The `requests` session beneath a client of the SDK."""
     return client.request.conn._session
-
-
-def _countdown(clock: Clock, seconds: float) -> Callable[[], float]:
-    """Tells how much of `seconds` is left. Sockets wait in real time even when the Clock is a test's, so the longer of
-    both spans counts."""
-    virtual, real = clock.monotonic(), time.monotonic()
-    return lambda: seconds - max(clock.monotonic() - virtual, time.monotonic() - real)
-
-
-def _backoff(attempt: int) -> float:
-    """Seconds before the next attempt: half a second, doubled each time, less up to a half at random."""
-    full: float = 0.5 * 2.0 ** (attempt - 1)
-    return full * (0.5 + secrets.randbelow(500) / 1000)
 
 
 def _quiet() -> None:

@@ -131,7 +131,6 @@ def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
     )
     server = uvicorn.Server(config)
     leaving = _Leaving(stop)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     with contextlib.ExitStack() as stack:
         stack.callback(leaving.over)
         thread = threading.Thread(target=server.run, name="web", daemon=True)

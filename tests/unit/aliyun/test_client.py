@@ -20,7 +20,7 @@ from costguard.errors import (
 )
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Calls, Fault
-from costguard_aliyun.client import ATTEMPTS, Api, DeadlinePassed, flatten, within
+from costguard_aliyun.client import ATTEMPTS, Api, flatten
 from tests.fakes.aliyun.server import KEY_ID, SECRET, AliyunServer
 from tests.fakes.aliyun.signature import Session
 from tests.fakes.server import Answer
@@ -115,16 +115,6 @@ def test_a_silent_mutation_is_in_doubt_after_one_deadline(server: AliyunServer) 
 def test_a_read_has_a_second_chance_after_a_lost_answer(server: AliyunServer) -> None:
     server.fail(Fault.SILENT, times=1)
     assert api(server, deadline=timedelta(seconds=2)).read("ecs", "DescribeRegions", HOME)["Regions"]
-
-
-def test_a_calls_own_timeout_is_not_the_deadline() -> None:
-    def fails() -> None:
-        raise TimeoutError("from within")
-
-    with pytest.raises(TimeoutError, match="from within"):
-        within(5, fails)
-    with pytest.raises(DeadlinePassed):
-        within(0.05, lambda: time.sleep(0.3))
 
 
 @pytest.mark.parametrize(

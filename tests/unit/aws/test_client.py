@@ -13,7 +13,7 @@ from costguard.errors import AuthFailed, BadResponse, NotFound, PermissionDenied
 from costguard.ports import AccountSpec
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Calls, Fault
-from costguard_aws.client import ATTEMPTS, Api, DeadlinePassed, within
+from costguard_aws.client import ATTEMPTS, Api
 from costguard_aws.credentials import AwsCredentials
 from tests.fakes.aws.server import AwsServer
 from tests.fakes.server import Answer
@@ -80,22 +80,6 @@ def test_a_server_that_is_silent_costs_one_deadline(server: AwsServer) -> None:
     with pytest.raises(TimedOut):
         api.read("ec2", HOME, "DescribeRegions")
     assert time.monotonic() - begun < 3
-
-
-def test_a_call_that_drips_on_is_left_at_its_deadline() -> None:
-    """The SDK's timeouts bound each read of the socket; this bounds the whole answer."""
-    ended = threading.Event()
-    with pytest.raises(DeadlinePassed):
-        within(0.05, lambda: ended.wait(10))
-    ended.set()
-
-
-def test_a_calls_own_timeout_is_not_the_deadline() -> None:
-    def fails() -> None:
-        raise TimeoutError("from within")
-
-    with pytest.raises(TimeoutError, match="from within"):
-        within(5, fails)
 
 
 def test_pages_end_with_a_repeated_token(api: Api, server: AwsServer) -> None:

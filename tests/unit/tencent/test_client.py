@@ -23,7 +23,7 @@ from costguard.errors import (
 )
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Calls, Fault
-from costguard_tencent.client import ATTEMPTS, PASSES, Api, DeadlinePassed, divided, within
+from costguard_tencent.client import ATTEMPTS, PASSES, Api, divided
 from tests.fakes.server import Answer
 from tests.fakes.tencent.server import SECRET_ID, SECRET_KEY, TencentServer
 from tests.fakes.tencent.tc3 import Session
@@ -123,16 +123,6 @@ def test_a_silent_mutation_is_in_doubt_after_one_deadline(server: TencentServer)
 def test_a_read_has_a_second_chance_after_a_lost_answer(server: TencentServer) -> None:
     server.fail(Fault.SILENT, times=1)
     assert api(server, deadline=timedelta(seconds=2)).read("cvm", "DescribeRegions", HOME)["RegionSet"]
-
-
-def test_a_calls_own_timeout_is_not_the_deadline() -> None:
-    def fails() -> None:
-        raise TimeoutError("from within")
-
-    with pytest.raises(TimeoutError, match="from within"):
-        within(5, fails)
-    with pytest.raises(DeadlinePassed):
-        within(0.05, lambda: time.sleep(0.3))
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8", "text/html"])
