@@ -4,6 +4,7 @@ CostguardError
 ├─ ConfigError(file, line, column, path, message, hint)     exit 78, printed like a compiler's
 ├─ ConfigErrors(errors)                                     all of them at once
 ├─ UsageError                                               exit 2: what was asked makes no sense
+├─ AddressTaken                                             exit 75: somebody else listens there
 ├─ ProviderError(provider, account, operation, code, request_id)
 │   ├─ AuthFailed · PermissionDenied(missing) · NotFound · InvalidState
 │   ├─ QuotaExceeded · Unsupported(capability)              never retried
@@ -65,6 +66,10 @@ class UsageError(CostguardError):
     def __init__(self, message: str, candidates: Sequence[str] = ()) -> None:
         self.candidates = tuple(candidates)
         super().__init__(message)
+
+
+class AddressTaken(CostguardError):
+    """The page's address cannot be listened on (exit 75): another process has it, or this machine does not."""
 
 
 class ProviderError(CostguardError):

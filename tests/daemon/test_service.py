@@ -132,6 +132,17 @@ def test_run_serves_and_ends_on_sigterm_with_its_lease_given_up(tmp_path: Path) 
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60, check=False,
         )  # fmt: skip
         assert once.returncode == 75, once.stderr
+        # Nor does another daemon with a database of its own start where this one's page is.
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / path.name).write_text(path.read_text("utf-8"), "utf-8")
+        taken = subprocess.run(
+            [sys.executable, "-m", "costguard", "run"], cwd=other, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60, check=False,
+        )  # fmt: skip
+        assert taken.returncode == 75, taken.stderr
+        assert f"web.listen 127.0.0.1:{port} cannot be used: Address already in use" in taken.stderr
+        assert "Traceback" not in taken.stderr
         code, seconds = service.end(signal.SIGTERM, 30)
     assert code == 0
     assert seconds < 30

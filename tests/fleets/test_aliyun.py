@@ -104,9 +104,10 @@ class AliyunFleet:
         box = self.server.ecs.boxes[id]
         return box.state == "Stopped" and box.stopped_mode == "StopCharging"
 
-    def is_stop(self, request: Any) -> bool:
+    def stop_of(self, request: Any) -> str | None:
         given = dict(parameters(request))
-        return given.get("Action") == "StopInstance" and given.get("DryRun") != "true"
+        stops = given.get("Action") == "StopInstance" and given.get("DryRun") != "true"
+        return given["InstanceId"] if stops else None
 
     def stops(self) -> list[str]:
         calls = [c for c in self.server.calls if c.action == "StopInstance" and not c.params.get("DryRun")]

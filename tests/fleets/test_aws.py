@@ -147,10 +147,11 @@ class AwsFleet:
         box.ripen(self.server.clock.now())
         return box.state == "stopped"
 
-    def is_stop(self, request: Any) -> bool:
+    def stop_of(self, request: Any) -> str | None:
         service = signature.scope(request)[2]
         operation, params = decode(service, request)
-        return operation == "StopInstances" and not params.get("DryRun")
+        stops = operation == "StopInstances" and not params.get("DryRun")
+        return str(params["InstanceIds"][0]) if stops else None
 
     def stops(self) -> list[str]:
         return list(self.asked)

@@ -1,5 +1,6 @@
 """Tencent Cloud through the whole product: 250 instances in three regions, one denied, every tenth call a bad one."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -114,8 +115,9 @@ class TencentFleet:
         box = self.server.cvm.boxes[id]
         return box.state == "STOPPED" and box.stop_charging == "STOP_CHARGING"
 
-    def is_stop(self, request: Any) -> bool:
-        return bool(request.headers.get("x-tc-action") == "StopInstances")
+    def stop_of(self, request: Any) -> str | None:
+        stops = request.headers.get("x-tc-action") == "StopInstances"
+        return str(json.loads(request.body)["InstanceIds"][0]) if stops else None
 
     def stops(self) -> list[str]:
         calls = [c for c in self.server.calls if c.action == "StopInstances"]

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,13 +21,14 @@ from costguard.app.spend import run_spend
 from costguard.app.undo import undo
 from costguard.daemon.jobs import BackgroundDriver
 from costguard.domain.action import Action
-from costguard.errors import CostguardError
+from costguard.errors import AddressTaken, CostguardError
 from costguard.web.overview import ChatLine
 from costguard.web.site import Site, create
 
 _log = logging.getLogger(__name__)
 _STOP = timedelta(seconds=25)
 _DIED = 3
+_BACKLOG = 128
 
 
 class LoopDied(CostguardError):
@@ -77,7 +79,8 @@ def site_of(
 def serve(app: App, *, reload: Callable[[], App] | None = None) -> None:
     """Runs until SIGTERM or SIGINT; SIGHUP takes a new configuration or keeps the old one and says why.
 
-    Raises LoopDied when a loop fell silent. Must be called from the main thread.
+    Raises LoopDied when a loop fell silent, AddressTaken when the page cannot be served where it should be.
+    Must be called from the main thread.
     """
     stop, again = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -124,16 +127,33 @@ class _Leaving:
         os._exit(0 if self._stop.is_set() else _DIED)
 
 
+def _listeners(host: str, port: int) -> list[socket.socket]:
+    """Sockets that already take connections, one for each address of ``host``. Raises AddressTaken."""
+    opened: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
+            opened.append(socket.create_server(address, family=family, backlog=_BACKLOG))
+    except OSError as error:
+        for listener in opened:
+            listener.close()
+        raise AddressTaken(
+            f"web.listen {host}:{port} cannot be used: {error.strerror or error}. Another costguard may run there: "
+            "end it, or set web.listen to a free port"
+        ) from None
+    return opened
+
+
 def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
     web = app.config.settings.web
-    config = uvicorn.Config(
-        create(site_of(app)), host=web.host, port=web.port, log_level="warning", access_log=False, lifespan="off"
-    )
-    server = uvicorn.Server(config)
+    # Before anything else starts: a second daemon on this address polls nothing, and whoever reads that the page is
+    # there can open it.
+    listeners = _listeners(web.host, web.port)
+    server = uvicorn.Server(uvicorn.Config(create(site_of(app)), log_level="warning", access_log=False, lifespan="off"))
     leaving = _Leaving(stop)
     with contextlib.ExitStack() as stack:
         stack.callback(leaving.over)
-        thread = threading.Thread(target=server.run, name="web", daemon=True)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": listeners}, name="web", daemon=True)
         thread.start()
         driver = BackgroundDriver(jobs(app), app.beats)
         driver.start()
@@ -147,4 +167,4 @@ def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
             if silent := app.beats.silent():
                 raise LoopDied(f"these loops fell silent: {', '.join(silent)}")
             if not thread.is_alive():
-                raise LoopDied(f"the web server on {web.listen} ended; is the address taken?")
+                raise LoopDied(f"the web server on {web.listen} ended")

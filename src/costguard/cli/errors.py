@@ -11,6 +11,7 @@ from rich.text import Text
 
 from costguard.cli.console import console, plural
 from costguard.errors import (
+    AddressTaken,
     ConfigError,
     ConfigErrors,
     CostguardError,
@@ -37,7 +38,7 @@ def exit_code(error: CostguardError) -> int:
             return CONFIG
         case UsageError():
             return USAGE
-        case StoreError():
+        case StoreError() | AddressTaken():
             return TEMPORARY
         case ProviderError():
             return UNREADABLE
