@@ -1,4 +1,4 @@
-"""The Slack server judged by Slack's own SDK and by plain HTTP."""
+"""Slack's webhook judged by Slack's own SDK and by plain HTTP."""
 
 import json
 from collections.abc import Iterator
@@ -7,12 +7,10 @@ from typing import Any
 
 import httpx
 import pytest
-from slack_sdk import WebClient
-from slack_sdk.errors import SlackApiError
 from slack_sdk.webhook import WebhookClient
 
 from costguard.testing.cloud import Fault
-from tests.fakes.slack import BOT_TOKEN, SlackServer
+from tests.fakes.slack import SlackServer
 
 SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "<@U012ZHANG> *train* <https://x.example|open>"}}
 
@@ -21,11 +19,6 @@ SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "<@U012ZHANG> *
 def slack() -> Iterator[SlackServer]:
     with SlackServer() as server:
         yield server
-
-
-@pytest.fixture
-def bot(slack: SlackServer) -> WebClient:
-    return WebClient(token=BOT_TOKEN, base_url=slack.api_url, retry_handlers=[], timeout=5)
 
 
 def post(slack: SlackServer, content: Any, **options: Any) -> httpx.Response:
@@ -116,64 +109,6 @@ def test_plain_text_objects_are_not_parsed(slack: SlackServer) -> None:
     post(slack, {"text": "x", "blocks": [{"type": "header", "text": {"type": "plain_text", "text": "<!channel>"}}]})
     (delivered,) = slack.delivered()
     assert (delivered.mentions, delivered.text) == ((), "x\n<!channel>")
-
-
-def test_the_bot_posts_updates_and_threads(slack: SlackServer, bot: WebClient) -> None:
-    posted = bot.chat_postMessage(channel="C012AB3CD", text="warned", blocks=[SECTION])
-    bot.chat_postMessage(channel="C012AB3CD", text="stopped", thread_ts=posted["ts"])
-    bot.chat_update(channel=posted["channel"], ts=posted["ts"], text="kept by li")
-    first, second = slack.posted
-    assert first.content == {"text": "kept by li"}
-    assert [edit["text"] for edit in first.edits] == ["warned"]
-    assert second.content["thread_ts"] == first.ts
-
-
-def test_the_bot_finds_a_person_and_writes_to_them(slack: SlackServer, bot: WebClient) -> None:
-    person = bot.users_lookupByEmail(email="ZW@example.com")["user"]["id"]
-    assert bot.chat_postMessage(channel=person, text="x")["ok"]
-
-
-@pytest.mark.parametrize(
-    ("prepare", "arguments", "error"),
-    [
-        ({"token": "xoxb-other"}, {}, "invalid_auth"),
-        ({"scopes": set()}, {}, "missing_scope"),
-        ({}, {"channel": "#ops"}, "channel_not_found"),
-        ({}, {"text": ""}, "no_text"),
-        ({}, {"blocks": [SECTION | {"x": 1}]}, "invalid_blocks"),
-        ({}, {"thread_ts": "1.0"}, "thread_not_found"),
-        ({"archived": True}, {}, "is_archived"),
-        ({"member": False}, {}, "not_in_channel"),
-    ],
-)
-def test_what_the_bot_is_refused(
-    slack: SlackServer, bot: WebClient, prepare: dict[str, Any], arguments: dict[str, Any], error: str
-) -> None:
-    """HTTP 200 and ``ok: false``."""
-    for name, value in prepare.items():
-        setattr(slack if hasattr(slack, name) else slack.channels["C012AB3CD"], name, value)
-    with pytest.raises(SlackApiError) as caught:
-        bot.api_call("chat.postMessage", json={"channel": "C012AB3CD", "text": "x", **arguments})
-    assert caught.value.response.status_code == 200
-    assert caught.value.response["error"] == error
-    if error == "invalid_blocks":
-        assert caught.value.response["errors"] == ["/blocks/0/x: unknown property"]
-
-
-def test_updates_that_slack_refuses(slack: SlackServer, bot: WebClient) -> None:
-    ts = bot.chat_postMessage(channel="C012AB3CD", text="x")["ts"]
-    bot.chat_update(channel="C012AB3CD", ts=ts, text="x" * 4_000)
-    for arguments, error in (
-        ({"text": "x" * 4_001, "ts": ts}, "msg_too_long"),
-        ({"text": "x", "ts": "1.0"}, "message_not_found"),
-    ):
-        with pytest.raises(SlackApiError) as caught:
-            bot.chat_update(channel="C012AB3CD", **arguments)
-        assert caught.value.response["error"] == error
-
-
-def test_no_token_is_not_authed(slack: SlackServer) -> None:
-    assert httpx.post(f"{slack.api_url}auth.test", json={}, trust_env=False).json()["error"] == "not_authed"
 
 
 @pytest.mark.parametrize(
