@@ -109,7 +109,7 @@ def addresses(host: str, port: int, timeout: float) -> list[str]:
     except ValueError:
         pass
     found: list[str] = []
-    failure: list[OSError] = []
+    failure: list[Exception] = []
 
     def resolve() -> None:
         try:
@@ -117,7 +117,7 @@ def addresses(host: str, port: int, timeout: float) -> list[str]:
                 address = str(info[4][0])
                 if address not in found:
                     found.append(address)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # a name that no resolver can be asked for
             failure.append(error)
 
     thread = threading.Thread(target=resolve, name="resolve", daemon=True)

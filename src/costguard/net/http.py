@@ -103,7 +103,7 @@ class HttpClient:
         call = Call(_MACHINE.monotonic() + seconds, _MACHINE.monotonic)
         try:
             with bound(call), httpx.Client(
-                transport=_Transport(self._proxy_for(target)), trust_env=False, timeout=seconds
+                transport=_Transport(proxy_for(target, self._proxy)), trust_env=False, timeout=seconds
             ) as client, client.stream(method, target, headers=headers, content=content) as answer:  # fmt: skip
                 body = bytearray()
                 for chunk in answer.iter_bytes():
@@ -121,14 +121,16 @@ class HttpClient:
     def _error(self, method: str, target: httpx.URL, what: str, call: Call, *, timed_out: bool = False) -> HttpError:
         return HttpError(method, target.host, what, written=call.written, timed_out=timed_out)
 
-    def _proxy_for(self, target: httpx.URL) -> str | None:
-        if self._proxy:
-            return None if proxy_bypass(target.host) else self._proxy
-        if target.host.startswith(_LOOPBACK) or proxy_bypass(target.host):
-            return None
-        proxies = getproxies_environment()
-        found = proxies.get(target.scheme) or proxies.get("all")
-        return found if found and "://" in found else f"http://{found}" if found else None
+
+def proxy_for(target: httpx.URL, proxy: str | None) -> str | None:
+    """The proxy for an http or https URL: ``proxy`` when there is one, else the environment's; None for none."""
+    if proxy:
+        return None if proxy_bypass(target.host) else proxy
+    if target.host.startswith(_LOOPBACK) or proxy_bypass(target.host):
+        return None
+    proxies = getproxies_environment()
+    found = proxies.get(target.scheme) or proxies.get("all")
+    return found if found and "://" in found else f"http://{found}" if found else None
 
 
 class _Transport(httpx.BaseTransport):
@@ -138,14 +140,14 @@ class _Transport(httpx.BaseTransport):
         backend = DeadlineBackend()
         if proxy is None:
             self._pool = httpcore.ConnectionPool(
-                ssl_context=_tls(), max_keepalive_connections=0, network_backend=backend
+                ssl_context=tls(), max_keepalive_connections=0, network_backend=backend
             )
             return
         url = httpx.URL(proxy)
         self._pool = httpcore.HTTPProxy(
             proxy_url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=b"/"),
             proxy_auth=(url.username.encode(), url.password.encode()) if url.username else None,
-            ssl_context=_tls(),
+            ssl_context=tls(),
             max_keepalive_connections=0,
             network_backend=backend,
         )
@@ -179,7 +181,8 @@ class _Body(httpx.SyncByteStream):
 
 
 @cache
-def _tls() -> SSLContext:
+def tls() -> SSLContext:
+    """How every client here checks certificates."""
     return httpx.create_ssl_context()
 
 

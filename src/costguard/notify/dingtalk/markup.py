@@ -16,22 +16,27 @@ TEXT_BYTES, TITLE_BYTES = 18_000, 400
 
 def message(story: Story, idem_key: str, fallback: str) -> Message:
     """The message: ``title`` for the notification line, ``body`` markdown, mentions also written out in it."""
-    head = [f"### {cut_bytes(escape(story.title), TITLE_BYTES)}", *(_line(line, story) for line in story.lines)]
+    return Message(
+        title=story.title, body=markdown(story), fallback=fallback, idem_key=idem_key,
+        mentions=tuple(story.mentions.values()),
+    )  # fmt: skip
+
+
+def markdown(story: Story, room: int = TEXT_BYTES) -> str:
+    """The whole story as markdown of at most ``room`` bytes in a request; items that do not fit are counted."""
+    head = [f"### {cut_bytes(escape(story.title), TITLE_BYTES)}", *(written(line, story) for line in story.lines)]
     tail = [_spans(story.footer, story.mentions)] if story.footer else []
     size = sum(_size(part) for part in (*head, *tail)) + 100
     items: list[str] = []
     for index, item in enumerate(story.items):
-        rendered = _line(item, story)
+        rendered = written(item, story)
         size += _size(rendered)
-        if size > TEXT_BYTES:
+        if size > room:
             items.append(escape(story.more.format(n=len(story.items) - index)))
             break
         items.append(rendered)
     # A single newline is no line break in this markdown; an empty line is, everywhere.
-    body = _fitted("\n\n".join([*head, *items, *tail]))
-    return Message(
-        title=story.title, body=body, fallback=fallback, idem_key=idem_key, mentions=tuple(story.mentions.values())
-    )
+    return _fitted("\n\n".join([*head, *items, *tail]), room)
 
 
 def _size(text: str) -> int:
@@ -39,18 +44,19 @@ def _size(text: str) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode()) + 2
 
 
-def _fitted(text: str) -> str:
+def _fitted(text: str, room: int) -> str:
     """The longest beginning of a text that fits into the request."""
-    if _size(text) <= TEXT_BYTES:
+    if _size(text) <= room:
         return text
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _size(cut(text, middle)) <= TEXT_BYTES else (low, middle - 1)
+        low, high = (middle, high) if _size(cut(text, middle)) <= room else (low, middle - 1)
     return cut(text, low)
 
 
-def _line(line: Line, story: Story) -> str:
+def written(line: Line, story: Story) -> str:
+    """One line of a story as markdown."""
     label = f"**{line.label}**{story.separator}" if line.label else ""
     return label + cut_bytes(_spans(line.spans, story.mentions), 3000)
 
