@@ -209,7 +209,7 @@ class DingTalkServer(StrictServer):
             message = json.loads(request.body.decode("utf-8"))
         except ValueError:
             return _code(40035, "缺少参数 json")
-        if complaint := _bad_shape(message):
+        if complaint := bad_shape(message):
             code = 400105 if complaint == "msgtype" else 40035
             return _code(code, f"不合法的参数 {complaint}")
         body = message[message["msgtype"]]
@@ -244,8 +244,8 @@ class DingTalkServer(StrictServer):
         uuid = message.get("msgUuid")
         if uuid is None or uuid not in {known.uuid for known in self.messages}:
             kind = message["msgtype"]
-            mentions = _mentions(kind, message[kind], message.get("at", {}))
-            self.messages.append(RobotMessage(kind, message[kind], mentions, uuid, self.clock.now()))
+            pinged = mentions(kind, message[kind], message.get("at", {}))
+            self.messages.append(RobotMessage(kind, message[kind], pinged, uuid, self.clock.now()))
         return _code(0, "ok")
 
 
@@ -257,7 +257,7 @@ def _code(errcode: int, errmsg: str) -> Answer:
     return _json({"errcode": errcode, "errmsg": errmsg})
 
 
-def _bad_shape(message: Any) -> str:
+def bad_shape(message: Any) -> str:
     """The name of what is wrong, empty when the robot takes it."""
     if not isinstance(message, dict):
         return "json"
@@ -285,7 +285,7 @@ def _bad_shape(message: Any) -> str:
     return "" if isinstance(at.get("isAtAll", False), bool) else "at"
 
 
-def _mentions(kind: str, body: Mapping[str, Any], at: Mapping[str, Any]) -> tuple[str, ...]:
+def mentions(kind: str, body: Mapping[str, Any], at: Mapping[str, Any]) -> tuple[str, ...]:
     """Who is really pinged: in markdown only whom the text itself names; cards ping nobody."""
     if kind not in ("text", "markdown"):
         return ()

@@ -26,9 +26,13 @@ PATIENCE_S = 5.0
 
 
 class Line(ServerConnection):
-    """One connection. ``silent``: still open for TCP, but nothing is heard and nothing is said, pongs included."""
+    """One connection, opened with its ``ticket``.
+
+    ``silent``: still open for TCP, but nothing is heard and nothing is said, pongs included.
+    """
 
     silent = False
+    ticket = ""
 
     def send_data(self) -> None:
         if self.silent:
@@ -160,6 +164,8 @@ class FrameServer:
             if address.path != self.path or given not in self._tickets:
                 return line.respond(403, "the ticket is unknown or used\n")
             self._tickets.remove(given)
+        assert isinstance(line, Line)
+        line.ticket = given
         return None
 
     def _talk(self, line: ServerConnection) -> None:
