@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from costguard.domain.budget import ProviderBudget
 from costguard.domain.charge import Balance, Charge
 from costguard.domain.notice import Receipt
+from costguard.domain.press import Button, Click, Reply, Said
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import Kind, Resource, ResourceRef, StopEffect
 from costguard.domain.snapshot import PowerEvent
@@ -249,7 +250,7 @@ class Message:
     ``body`` is markup of the channel's own kind; ``payload`` the native structure where the platform
     has one (Slack blocks). ``fallback`` is a short plain text sent when the platform refuses the body.
     ``idem_key`` goes along where the platform has such a key. ``mentions`` are the platform's own handles.
-    ``plain``: the body is plain text and is sent without any markup.
+    ``plain``: the body is plain text and is sent without any markup. ``buttons`` are for channels that can be clicked.
     """
 
     title: str
@@ -259,6 +260,7 @@ class Message:
     payload: Mapping[str, object] = field(default_factory=dict)
     mentions: tuple[str, ...] = ()
     plain: bool = False
+    buttons: tuple[Button, ...] = ()
 
 
 class Channel(Protocol):
@@ -275,3 +277,14 @@ class Channel(Protocol):
     idempotent: bool
 
     def send(self, message: Message) -> Receipt: ...
+
+
+class Desk(Protocol):
+    """Where what people press and write in a chat is decided; see ``daemon/desk.py``.
+
+    Call it after the platform has its acknowledgement, from any thread; it may take as long as a provider's call.
+    Raises StoreError when the database cannot be reached: then nothing happened.
+    """
+
+    def press(self, click: Click) -> Reply: ...
+    def command(self, said: Said) -> Reply: ...

@@ -74,7 +74,8 @@ def routing(config: Config) -> Routing:
     return Routing(
         places={c.name: Place(c.name, c.kind, c.language, c.fallback) for c in settings.channels},
         people={
-            o.name: Person(o.name, o.language, o.slack, o.dingtalk_mobile, o.email, o.channels) for o in settings.owners
+            o.name: Person(o.name, o.language, o.slack, o.dingtalk_mobile, o.email, o.channels, o.dingtalk)
+            for o in settings.owners
         },
         default=settings.notify.default,
         dry_run=settings.notify.dry_run.to,

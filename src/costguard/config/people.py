@@ -30,10 +30,14 @@ class Owner(Strict):
     """Their own route. Left out: notify.default, with a mention of them."""
 
     slack: str | None = None
-    """Their Slack member id (U…), for mentions."""
+    """Their Slack member id (U…), for mentions, and to know who pressed a button."""
 
     dingtalk_mobile: str | None = None
     """The mobile number of their DingTalk account: a robot mentions by number. Kept out of logs and pages."""
+
+    dingtalk: str | None = None
+    """Their DingTalk user id (userId in the organisation's address book): by it stream mode knows who pressed a button
+    or wrote a command."""
 
     email: str | None = None
     """Their e-mail address."""

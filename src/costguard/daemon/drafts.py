@@ -54,7 +54,11 @@ class Drafter:
         if resource is None:
             return None, ""
         account = snapshot.accounts.get(resource.ref.account)
-        return owner_of(resource, self.settings.owners, account)
+        owner, found_by = owner_of(resource, self.settings.owners, account)
+        if resource.owner is not None and resource.owner != owner:
+            # The snapshot knows better than the tags: somebody claimed it.
+            return resource.owner, "claim"
+        return owner, found_by
 
     def _facts(
         self, request: NoticeRequest, resource: Resource | None, snapshot: Snapshot, owner: str | None, found_by: str
@@ -99,8 +103,8 @@ class Drafter:
                 return budget_step_facts(finding=request.finding, now=now, timezone=zone, links=links)
             case _:
                 return facts.notify_facts(
-                    finding=request.finding, resource=resource, now=now, timezone=zone, owner=owner,
-                    owner_found_by=found_by, links=links, dedup=request.key if request.repeat else "",
+                    finding=request.finding, resource=resource, now=now, timezone=zone, action_id=action.id or None,
+                    owner=owner, owner_found_by=found_by, links=links, dedup=request.key if request.repeat else "",
                 )  # fmt: skip
 
     def _links(self, request: NoticeRequest) -> dict[str, str]:

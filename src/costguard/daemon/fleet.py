@@ -116,6 +116,14 @@ def fleet(conn: Connection, now: datetime, owners: tuple[Owner, ...]) -> tuple[F
     return tuple(sorted(rows, key=_rank))
 
 
+def activity(conn: Connection, resource: Resource) -> str:
+    """What the last cycle saw a box do: an :class:`Activity`, or :data:`OFF`."""
+    if resource.ref.kind in COMPUTE and resource.state is not State.RUNNING:
+        return OFF
+    seen = (kv.get(conn, _ACTIVITY) or {}).get(str(resource.ref))
+    return seen[0] if seen else _activity_of(resource)
+
+
 def _activity_of(resource: Resource) -> str:
     if resource.ref.kind in COMPUTE:
         return Activity.UNKNOWN.value

@@ -5,14 +5,15 @@ the next cycle, and the look right before acting, honour them. ``undo`` is elsew
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from costguard.daemon import savings
+from costguard.daemon.ownership import Ownership
 from costguard.domain.action import Action, ActionState
-from costguard.domain.decision import GuardCode
+from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import Evidence, Subject
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.notice import NoticeState, SendReason
@@ -29,13 +30,19 @@ DISPUTE_HOLDS = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who pulls a lever. ``owns`` None: an operator, whom nothing is refused; else owner names they may act for."""
+    """Who pulls a lever. ``owns`` None: an operator, whom nothing is refused; else owner names they may act for.
+
+    ``ownership`` knows whose a resource is; ``via`` is where the word came from, for the ledger (``slack:U012``).
+    """
 
     name: str
     owns: frozenset[str] | None = None
+    ownership: Ownership = field(default_factory=Ownership)
+    via: str = ""
 
-    def may(self, resource: Resource) -> bool:
-        return self.owns is None or (resource.owner is not None and resource.owner in self.owns)
+    def may(self, owner: str | None) -> bool:
+        """Whether they may act for this owner's boxes; a box that nobody owns is an operator's."""
+        return self.owns is None or (owner is not None and owner in self.owns)
 
 
 def find(conn: Connection, text: str) -> Resource:
@@ -91,8 +98,11 @@ def unkeep(conn: Connection, text: str, *, person: Person, now: datetime) -> Res
 
 
 def claim(conn: Connection, text: str, *, owner: str, person: Person, now: datetime) -> Resource:
-    """Says who owns a resource; beats its tags."""
+    """Says who owns a resource; beats its tags. Raises UsageError when it is somebody else's already."""
     resource = find(conn, text)
+    known = person.ownership.of(conn, resource)
+    if known is not None and not person.may(known):
+        raise UsageError(f"{resource.name} is {known}'s; they or an operator may give it away")
     levers.claim(conn, resource.ref, owner, by=person.name, at=now)
     _note(conn, now, resource, person, f"claimed for {owner}", {"lever": "claim", "owner": owner})
     return resource
@@ -107,21 +117,23 @@ def heartbeat(conn: Connection, text: str, *, span: timedelta, person: Person, n
 
 def pause(conn: Connection, *, person: Person, now: datetime, reason: str, until: datetime | None) -> None:
     """The kill switch: nothing is executed from now on. Raises UsageError for an end that has passed."""
+    _operator(person)
     if until is not None and until <= now:
         raise UsageError(f"{until.isoformat()} is in the past")
     levers.pause(conn, by=person.name, reason=reason, at=now, until=until)
     how_long = f"until {until.isoformat()}" if until else "until somebody resumes"
-    evidence: Evidence = {"lever": "pause", "until": until, "reason": reason}
+    evidence = _via(person, {"lever": "pause", "until": until, "reason": reason})
     text = f"paused {how_long}: {reason}"
     ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, text, person.name, evidence=evidence)])
 
 
 def resume(conn: Connection, *, person: Person, now: datetime) -> None:
     """Ends every pause. Raises UsageError when nothing was paused."""
+    _operator(person)
     if not levers.resume(conn, by=person.name, at=now):
         raise UsageError("nothing is paused")
     text = "resumed; every open ladder starts again with a fresh warning"
-    evidence: Evidence = {"lever": "resume"}
+    evidence = _via(person, {"lever": "resume"})
     ledger.append(conn, [LedgerEntry(now, LedgerKind.LEVER, None, text, person.name, evidence=evidence)])
 
 
@@ -151,6 +163,25 @@ def approve(conn: Connection, action_id: str, *, person: Person, now: datetime) 
     approved = actions.save(conn, replace(action, approved_by=person.name, updated_at=now))
     _note_action(conn, now, action, person, "approved", {"lever": "approve"})
     return approved
+
+
+def stop_now(conn: Connection, action_id: str, *, person: Person, now: datetime) -> Action:
+    """Ends the grace of an announced stop, and gives the approval that it may wait for.
+
+    Everything else is asked as ever: both live looks and every other guard, so a box that works is not stopped.
+    Raises UsageError for an action that has ended, is under way, only records, or announces no stop.
+    """
+    action = action_of(conn, action_id)
+    _own_action(conn, action, person)
+    if action.state.terminal or action.state.in_flight or action.dry_run:
+        raise UsageError(f"action {action.id} is {action.state.value}; there is nothing to bring forward")
+    if action.response is not Response.STOP:
+        raise UsageError(f"action {action.id} announces no stop")
+    # due_at as well: the act loop sees by it that something came due, and decides without waiting for the next cycle.
+    hastened = replace(action, hastened_at=now, due_at=now, approved_by=person.name, updated_at=now)
+    stored = actions.save(conn, hastened)
+    _note_action(conn, now, action, person, "asked to stop now", {"lever": "stop_now"})
+    return stored
 
 
 def dispute(conn: Connection, action_id: str, *, reason: str, person: Person, now: datetime) -> Action:
@@ -187,20 +218,26 @@ def _hush(conn: Connection, action: Action) -> None:
 
 def _own(conn: Connection, text: str, person: Person) -> Resource:
     resource = find(conn, text)
-    if not person.may(resource):
-        raise UsageError(f"{person.name} may not act for {resource.owner or 'a resource without owner'}")
+    owner = person.ownership.of(conn, resource)
+    if not person.may(owner):
+        raise UsageError(f"{person.name} may not act for {owner or 'a resource without owner'}")
     return resource
+
+
+def _operator(person: Person) -> None:
+    if person.owns is not None:
+        raise UsageError(f"{person.name} may not pause or resume; an operator may")
 
 
 def _own_action(conn: Connection, action: Action, person: Person) -> None:
     ref = action.subject.ref
     resource = inventory.resource(conn, ref) if ref else None
-    if person.owns is not None and (resource is None or not person.may(resource)):
+    if person.owns is not None and (resource is None or not person.may(person.ownership.of(conn, resource))):
         raise UsageError(f"{person.name} may not act on {action.subject.name or action.subject.id}")
 
 
 def _note(conn: Connection, now: datetime, resource: Resource, person: Person, text: str, evidence: Evidence) -> None:
-    entry = LedgerEntry(now, LedgerKind.LEVER, Subject.of(resource), text, person.name, evidence=evidence)
+    entry = LedgerEntry(now, LedgerKind.LEVER, Subject.of(resource), text, person.name, evidence=_via(person, evidence))
     ledger.append(conn, [entry])
 
 
@@ -215,6 +252,10 @@ def _note_action(
         person.name,
         action_id=action.id,
         policy=action.policy,
-        evidence=evidence,
+        evidence=_via(person, evidence),
     )
     ledger.append(conn, [entry])
+
+
+def _via(person: Person, evidence: Evidence) -> Evidence:
+    return {**evidence, "via": person.via} if person.via else evidence

@@ -60,7 +60,7 @@ class Action:
     set when executing is committed · ``lease_token`` fencing token of the leader that executes ·
     ``clear_count`` consecutive cycles with new data in which the finding no longer held ·
     ``version`` compare-and-swap · ``dry_run`` whether this ladder only records.
-    ``warning_id`` is the notice whose delivery starts the grace.
+    ``warning_id`` is the notice whose delivery starts the grace. ``hastened_at`` when a person asked for it at once.
     """
 
     id: str
@@ -99,6 +99,7 @@ class Action:
     hook_started_at: datetime | None = None
     hook_output: str | None = None
     approved_by: str | None = None
+    hastened_at: datetime | None = None
     disputed_by: str | None = None
     version: int = 0
 

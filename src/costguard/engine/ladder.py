@@ -75,11 +75,16 @@ class Ladder:
         return first is not None and first < index
 
     def due(self, action: Action, index: int) -> datetime | None:
-        """When rung ``index`` is due; None while the warning that it counts from is not delivered."""
-        after = self.rungs[index].after or timedelta()
-        if not self.warned_before(index):
-            return action.held_since + after
-        return None if action.warned_at is None else action.warned_at + after
+        """When rung ``index`` is due; None while the warning that it counts from is not delivered.
+
+        What a person asked for at once is due then: that is about what acts, not about what is told.
+        """
+        start = action.warned_at if self.warned_before(index) else action.held_since
+        if start is None:
+            return None
+        due = start + (self.rungs[index].after or timedelta())
+        hastened = action.hastened_at if self.rungs[index].do.acts else None
+        return due if hastened is None else min(due, hastened)
 
     def grace(self, index: int) -> timedelta:
         """From the first warning's delivery to rung ``index``."""
@@ -124,6 +129,7 @@ def restarted(action: Action, now: datetime, *, approved: bool = False) -> Actio
         ended_at=None,
         held_since=now,
         approved_by=action.approved_by if approved else None,
+        hastened_at=None,
         code=GuardCode.NOT_WARNED,
         updated_at=now,
     )

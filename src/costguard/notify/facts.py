@@ -66,17 +66,18 @@ def notify_facts(
     resource: Resource | None = None,
     now: datetime,
     timezone: str,
+    action_id: str | None = None,
     owner: str | None = None,
     owner_found_by: str = "",
     dry_run: bool = False,
     links: Mapping[str, str] | None = None,
     dedup: str = "",
 ) -> Facts:
-    """A finding that is told and promises nothing, of any rule and any kind of subject."""
+    """A finding that is told and promises nothing, of any rule and any kind of subject. ``action_id``: its ladder."""
     return document(
         NoticeKind.NOTIFY, now, timezone, dry_run, links,
         dedup=dedup or finding.threshold or "open",
-        **about(finding, resource),
+        **{**about(finding, resource), "action_id": action_id},
         owner=owner, owner_found_by=owner_found_by,
         price=resource.price if resource else None,
     )  # fmt: skip

@@ -78,9 +78,7 @@ def tell(
     story = Teller(Doc(facts), speech, now, mentions or {}).story()
     if not repeat:
         return story
-    return Story(
-        speech.repeat(story.title), story.lines, story.items, story.footer, story.more, story.separator, story.mentions
-    )
+    return replace(story, title=speech.repeat(story.title))
 
 
 def last_resort(facts: Mapping[str, Any], key: str) -> Message:

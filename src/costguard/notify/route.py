@@ -25,7 +25,8 @@ URGENT = frozenset({
 class Person:
     """An owner as the channels know them. Handles: Slack member id (U…), DingTalk mobile, e-mail address.
 
-    ``channels`` are the owner's own route, where one is configured.
+    ``channels`` are the owner's own route, where one is configured. ``dingtalk`` is the user id that a press or a
+    line in DingTalk comes with.
     """
 
     name: str
@@ -34,10 +35,16 @@ class Person:
     dingtalk_mobile: str | None = None
     email: str | None = None
     channels: tuple[str, ...] = ()
+    dingtalk: str | None = None
 
     def handle(self, kind: str) -> str | None:
         """The handle on a platform (a channel's kind); None where the person cannot be reached."""
         return {"slack": self.slack, "dingtalk": self.dingtalk_mobile, "email": self.email}.get(kind)
+
+    def known_as(self, kind: str, handle: str) -> bool:
+        """Whether this is who a platform says that something came from."""
+        handles = {"slack": (self.slack,), "dingtalk": (self.dingtalk, self.dingtalk_mobile), "email": (self.email,)}
+        return bool(handle) and handle in handles.get(kind, ())
 
 
 @dataclass(frozen=True, slots=True)

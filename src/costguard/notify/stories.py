@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.money import Money, total
 from costguard.domain.notice import NoticeKind
+from costguard.notify.buttons import buttons
 from costguard.notify.doc import Doc
 from costguard.notify.story import Line, Span, Story, clean, code, joined, text
 from costguard.notify.words import Words
@@ -33,6 +34,7 @@ class Teller:
             title=title, lines=tuple(line for line in lines if line.spans), items=tuple(items), footer=self.footer(),
             more=self.words.more, separator=self.words.separator,
             mentions={name: handle for name, handle in self.mentions.items() if name in used},
+            buttons=buttons(self.doc, self.words),
         )  # fmt: skip
 
     def line(self, label: str, *parts: object) -> Line:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from costguard.domain.press import Button
+
 Style = Literal["text", "bold", "code", "mention", "link"]
 
 # Directional overrides and isolates reorder what follows them; a name has no use for them.
@@ -41,6 +43,7 @@ class Story:
     """A whole message. ``title`` alone must be enough; ``items`` may be cut ("and N more"), ``lines`` are not.
 
     ``more`` is the sentence for what was cut, with ``{n}``; ``separator`` stands between label and text.
+    ``buttons`` are for channels that can be clicked.
     """
 
     title: str
@@ -50,6 +53,7 @@ class Story:
     more: str = "… {n}"
     separator: str = ": "
     mentions: Mapping[str, str] = field(default_factory=dict)
+    buttons: tuple[Button, ...] = ()
 
 
 def clean(text: object) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select
 
-from costguard.store.sql import upsert
+from costguard.store.sql import insert_new, upsert
 from costguard.store.tables import kv as table
 
 _VALUE = select(table.c.value).where(table.c.key == bindparam("key"))
@@ -20,6 +20,17 @@ def get(conn: Connection, key: str) -> Mapping[str, Any] | None:
 def put(conn: Connection, key: str, value: Mapping[str, Any], now: datetime) -> None:
     """Sets the JSON object of a key."""
     upsert(conn, table, [{"key": key, "value": value, "updated_at": now}], ["key"])
+
+
+def add(conn: Connection, key: str, value: Mapping[str, Any], now: datetime) -> bool:
+    """Sets the JSON object of a key that has none yet; False when it has one. Of two at once, one waits and is told."""
+    return insert_new(conn, table, {"key": key, "value": value, "updated_at": now}, ("key",))
+
+
+def prune(conn: Connection, prefix: str, before: datetime) -> int:
+    """Forgets the keys that start with ``prefix`` and were last set before then; returns how many."""
+    old = delete(table).where(table.c.key.startswith(prefix, autoescape=True), table.c.updated_at < before)
+    return conn.execute(old).rowcount
 
 
 def remove(conn: Connection, key: str) -> None:

@@ -11,15 +11,18 @@ from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from costguard.domain.money import Money
+from costguard.domain.press import Confirm, Press
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span
 
 
 class Words(ABC):
-    """One language. ``labels`` name the lines of a message; ``separator`` follows a label, ``comma`` joins clauses."""
+    """One language. ``labels`` name the lines of a message; ``separator`` follows a label, ``comma`` joins clauses;
+    ``buttons`` are the labels of what can be pressed."""
 
     language: ClassVar[str]
     labels: ClassVar[Mapping[str, str]]
+    buttons: ClassVar[Mapping[Press, str]]
     separator: ClassVar[str]
     comma: ClassVar[str]
     list_comma: ClassVar[str]
@@ -44,6 +47,10 @@ class Words(ABC):
     @abstractmethod
     def when(self, at: datetime, now: datetime, zone: ZoneInfo) -> str:
         """Wall-clock time with its zone, with the date when it is not today's."""
+
+    @abstractmethod
+    def verb(self, doc: Doc) -> str:
+        """What a message announces (``do``), as a word inside a sentence."""
 
     # ── titles: alone enough (verb, when, name, money) ──────────────────────────────────────────────────
 
@@ -136,6 +143,8 @@ class Words(ABC):
     def reminder_hint(self) -> tuple[Span, ...]: ...
     @abstractmethod
     def test_line(self) -> str: ...
+    @abstractmethod
+    def confirm_stop(self, name: str) -> Confirm: ...
     @abstractmethod
     def number(self, alert: str) -> str: ...
     @abstractmethod

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
+from costguard.domain.press import Confirm
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span, bold, clean, code, joined, text
 from costguard.notify.words import terms_en as t
@@ -22,6 +23,7 @@ class En(Words):
     list_comma = ", "
     more = "… and {n} more"
     labels = t.LABELS
+    buttons = t.BUTTONS
 
     def duration(self, span: timedelta) -> str:
         minutes = minutes_of(span)
@@ -342,6 +344,10 @@ class En(Words):
     def test_line(self) -> str:
         return "If you can read this, the channel works. Nothing to do."
 
+    def confirm_stop(self, name: str) -> Confirm:
+        text = f"{name} is stopped now, without the rest of the grace. It is looked at once more: in use, it stays."
+        return Confirm("Stop it now?", text, "Stop now", "Not yet")
+
     def number(self, alert: str) -> str:
         return f"alert {alert}"
 
@@ -353,6 +359,9 @@ class En(Words):
         if do == "release" and doc.provider == "aws":
             return t.VERBS["terminate"]
         return t.VERBS.get(do or "any", t.VERBS["stop"])
+
+    def verb(self, doc: Doc) -> str:
+        return self._do(doc).lower()
 
     def _do(self, doc: Doc) -> str:
         return self._forms(doc)[0]

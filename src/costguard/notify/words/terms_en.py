@@ -1,5 +1,7 @@
 """The fixed terms of English messages."""
 
+from costguard.domain.press import Press
+
 VERBS = {
     "stop": ("Stop", "Stopping", "Stopped"),
     "release": ("Release", "Releasing", "Released"),
@@ -65,6 +67,12 @@ CODES = {
     "unsupported": "not supported there", "too_young": "just started", "cooldown": "just stopped",
     "stale": "data is old", "inventory": "the inventory looks wrong", "approval": "it waits for approval",
     "paused": "costguard is paused",
+}  # fmt: skip
+
+BUTTONS = {
+    Press.KEEP_2H: "Keep 2 h", Press.KEEP_MORNING: "Keep until 09:00", Press.WHEN_IDLE: "Stop when it is idle",
+    Press.STOP_NOW: "Stop now", Press.MINE: "It's mine", Press.FALSE_ALARM: "False alarm",
+    Press.APPROVE: "Approve", Press.START_AGAIN: "Start again",
 }  # fmt: skip
 
 LABELS = {

@@ -1,5 +1,7 @@
 """The fixed terms of Chinese messages, in the words of the contract and of each provider."""
 
+from costguard.domain.press import Press
+
 DISK = {
     "tencent": "云硬盘",
 }  # fmt: skip
@@ -75,6 +77,12 @@ LABELS = {
     "time": "时间", "resource": "资源", "owner": "负责人", "why": "原因", "cost": "费用", "happens": "动作",
     "keep": "保留", "kept": "保留", "approve": "批准", "saved": "节省", "billed": "仍计费", "again": "再启动",
     "error": "错误", "attempts": "重试", "output": "脚本输出", "others": "同样的", "check": "排查",
+}  # fmt: skip
+
+BUTTONS = {
+    Press.KEEP_2H: "保留 2 小时", Press.KEEP_MORNING: "保留到 09:00", Press.WHEN_IDLE: "空闲后关机",
+    Press.STOP_NOW: "现在关机", Press.MINE: "是我的", Press.FALSE_ALARM: "误报", Press.APPROVE: "批准",
+    Press.START_AGAIN: "重新启动",
 }  # fmt: skip
 
 EVIDENCE = {

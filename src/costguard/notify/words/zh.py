@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
+from costguard.domain.press import Confirm
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span, bold, clean, code, joined, text
 from costguard.notify.words import terms_zh as t
@@ -20,6 +21,7 @@ class Zh(Words):
     list_comma = "、"
     more = "…… 另有 {n} 台"
     labels = t.LABELS
+    buttons = t.BUTTONS
 
     def duration(self, span: timedelta) -> str:
         minutes = minutes_of(span)
@@ -49,7 +51,7 @@ class Zh(Words):
         return f"{title}（重发）"
 
     def warn_title(self, doc: Doc, left: timedelta | None) -> str:
-        verb, name = self._verb(doc), clean(doc.name)
+        verb, name = self.verb(doc), clean(doc.name)
         start = f"即将{verb}"
         if left is not None and minutes_of(left) > 0:
             start = f"{self.duration(left)}后{verb}"
@@ -60,10 +62,10 @@ class Zh(Words):
         return self._with_price(f"{t.RULES.get(rule, rule)} {clean(doc.name)}", doc.money("waste"))
 
     def approval_title(self, doc: Doc) -> str:
-        return self._with_price(f"等待批准：{self._verb(doc)} {clean(doc.name)}", doc.money("price"))
+        return self._with_price(f"等待批准：{self.verb(doc)} {clean(doc.name)}", doc.money("price"))
 
     def result_title(self, doc: Doc, now: datetime, zone: ZoneInfo) -> str:
-        done = f"已{self._verb(doc)} {clean(doc.name)}"
+        done = f"已{self.verb(doc)} {clean(doc.name)}"
         if saved := doc.money("morning_saved"):
             return f"{done} · 约省 {self.money(saved)}"
         return done if doc.flag("confirmed") else f"{done} · 尚未确认停止计费"
@@ -71,7 +73,7 @@ class Zh(Words):
     def failed_title(self, doc: Doc) -> str:
         price = doc.money("price")
         still = f"仍在计费 {self.per_hour(price)}" if price else "仍在计费"
-        return f"【{self._verb(doc)}失败】{clean(doc.name)} {still}"
+        return f"【{self.verb(doc)}失败】{clean(doc.name)} {still}"
 
     def kept_title(self, doc: Doc, now: datetime, zone: ZoneInfo) -> str:
         until, reason = doc.at("until"), clean(doc.text("reason"))
@@ -80,7 +82,7 @@ class Zh(Words):
 
     def cleared_title(self, doc: Doc) -> str:
         why = t.CLEARED.get(doc.text("why"), t.CLEARED["changed"])
-        return f"不{self._verb(doc)}了：{clean(doc.name)} {why}"
+        return f"不{self.verb(doc)}了：{clean(doc.name)} {why}"
 
     def no_data_title(self, doc: Doc, now: datetime) -> str:
         since = doc.at("since")
@@ -119,7 +121,7 @@ class Zh(Words):
 
     def group_title(self, of: str, common: Doc, count: int, per_hour: tuple[Money, ...], first: str) -> str:
         money = f"，合计 {self.several(per_hour)}/h" if per_hour else ""
-        verb = self._verb(common) if common.text("do") else "处理"
+        verb = self.verb(common) if common.text("do") else "处理"
         match of:
             case NoticeKind.WARN:
                 return f"{count} 台将{verb}{money}" + (f"，最早{first}" if first else "")
@@ -152,7 +154,7 @@ class Zh(Words):
     def deadline(self, doc: Doc, due: datetime | None, now: datetime, zone: ZoneInfo) -> tuple[Span, ...]:
         if due is None:
             return text("时间待定，先处理这条")
-        return text(bold(self.when(due, now, zone)), f"（{self.duration(due - now)}后）{self._verb(doc)}")
+        return text(bold(self.when(due, now, zone)), f"（{self.duration(due - now)}后）{self.verb(doc)}")
 
     def hardware(self, resource: Doc) -> str:
         model, count = clean(resource.text("gpu_model")), resource.text("gpu_count")
@@ -202,7 +204,7 @@ class Zh(Words):
         if hook := doc.text("hook"):
             limit = doc.span("hook_timeout")
             parts.append(text("先执行 ", code(hook), f"（最长 {self.duration(limit)}）" if limit else ""))
-        verb = self._verb(doc)
+        verb = self.verb(doc)
         if doc.text("do") == "stop" and effect.text("ends") == "yes":
             verb = t.NO_CHARGE.get(provider, verb)
         parts.append(f"{'再' if parts else ''}{verb}")
@@ -318,7 +320,7 @@ class Zh(Words):
 
     def digest_item(self, item: Doc) -> str:
         price, owner, blocked = item.money("price"), clean(item.text("owner")), item.text("code")
-        parts = [f"{self._verb(item)} {clean(item.name)}"]
+        parts = [f"{self.verb(item)} {clean(item.name)}"]
         if price:
             parts.append(self.per_hour(price))
         parts.append(owner or "无负责人")
@@ -347,13 +349,18 @@ class Zh(Words):
     def test_line(self) -> str:
         return "能看到这条，说明这个渠道通了。不需要做任何事。"
 
+    def confirm_stop(self, name: str) -> Confirm:
+        return Confirm(
+            "现在关机？", f"{name} 不等宽限期，现在就关。关之前会再看一次，正在使用就不关。", "现在关机", "先不关"
+        )
+
     def number(self, alert: str) -> str:
         return f"编号 {alert}"
 
     def link(self, key: str) -> str:
         return {"page": "查看详情", "keep": "打开处理页"}.get(key, clean(key))
 
-    def _verb(self, doc: Doc) -> str:
+    def verb(self, doc: Doc) -> str:
         match doc.text("do"):
             case "release":
                 return t.RELEASE.get(doc.provider, "释放")

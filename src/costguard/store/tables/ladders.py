@@ -93,6 +93,7 @@ class ActionColumns(SubjectColumns):
     hook_started_at: Named[datetime | None] = Column(UtcDateTime)
     hook_output: Named[str | None] = Column(FreeText)
     approved_by: Named[str | None] = Column(FreeText)
+    hastened_at: Named[datetime | None] = Column(UtcDateTime)
     disputed_by: Named[str | None] = Column(FreeText)
     version: Named[int]
 
