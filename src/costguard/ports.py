@@ -279,6 +279,32 @@ class Channel(Protocol):
     def send(self, message: Message) -> Receipt: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """How a connection on which presses and lines come in is doing. ``since``: of ``connected``; ``opened`` counts
+    connections; ``error`` is our sentence about why there is none."""
+
+    connected: bool = False
+    since: datetime | None = None
+    opened: int = 0
+    error: str = ""
+    hint: str | None = None
+
+
+class Listener(Protocol):
+    """A channel's connection on which presses and lines come in, on threads of its own.
+
+    ``stop`` ends it within seconds, the message at hand finished. ``name`` is the channel's.
+    """
+
+    name: str
+
+    @property
+    def state(self) -> Listening: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
 class Desk(Protocol):
     """Where what people press and write in a chat is decided; see ``daemon/desk.py``.
 

@@ -13,6 +13,7 @@ from os import getpid
 from typing import Self
 
 from costguard.app import settings as mapped
+from costguard.app.conversation import StoredConversation
 from costguard.app.outbox import StoreOutbox
 from costguard.config.load import Config
 from costguard.daemon import metrics
@@ -39,6 +40,7 @@ from costguard.engine.settings import EngineSettings
 from costguard.errors import ConfigError, StoreError
 from costguard.net.redact import Redactor
 from costguard.notify.channels import build_channel
+from costguard.notify.dingtalk.app import DingTalkApp
 from costguard.notify.mute import QuietHours
 from costguard.notify.pipeline import Attempt, ChannelWorker, Delivery, drain, log_attempt
 from costguard.plugins import registry
@@ -290,6 +292,9 @@ def _workers(config: Config, database: Database, clock: Clock, redactor: Redacto
             chosen = mapped.channel_config(channel)
             redactor.register(*chosen.secrets())
             built = build_channel(chosen, clock, before_call=no_call_in_a_transaction)
+            if isinstance(built, DingTalkApp):
+                built.api.learn = redactor.passing
+                built.memory = StoredConversation(database, clock, built.name)
         except ConfigError as error:
             _log.warning("%s", error)
             continue

@@ -17,6 +17,7 @@ from costguard.app import settings as mapped
 from costguard.app.app import App
 from costguard.app.explain import explain, explain_action
 from costguard.app.jobs import jobs
+from costguard.app.listen import chats
 from costguard.app.spend import run_spend
 from costguard.app.undo import undo
 from costguard.daemon.jobs import BackgroundDriver
@@ -156,7 +157,11 @@ def _one_life(app: App, stop: threading.Event, again: threading.Event) -> None:
         thread = threading.Thread(target=server.run, kwargs={"sockets": listeners}, name="web", daemon=True)
         thread.start()
         driver = BackgroundDriver(jobs(app), app.beats)
+        heard = chats(app)
         driver.start()
+        for chat in heard:
+            chat.start()
+            stack.callback(chat.stop)
         stack.callback(thread.join, 5.0)
         stack.callback(setattr, server, "should_exit", True)
         stack.callback(driver.stop)

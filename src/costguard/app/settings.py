@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from costguard.config.channels import (
+    Channel,
     ChannelBase,
     DingtalkChannel,
     EmailChannel,
@@ -17,6 +18,7 @@ from costguard.daemon.reminders import Evening
 from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
 from costguard.errors import ConfigError
+from costguard.notify.dingtalk.app_config import DingTalkAppConfig
 from costguard.notify.dingtalk.config import DingTalkConfig
 from costguard.notify.email.config import EmailConfig
 from costguard.notify.feishu.config import FeishuConfig
@@ -33,7 +35,7 @@ from costguard.web.settings import PageSettings
 
 def owners(config: Config) -> tuple[EngineOwner, ...]:
     """Owners as matching reads them; ``has_route``: some channel can reach them."""
-    kinds = {channel.kind for channel in config.settings.channels}
+    kinds = {place_kind(channel) for channel in config.settings.channels}
     return tuple(
         EngineOwner(
             name=owner.name,
@@ -44,6 +46,7 @@ def owners(config: Config) -> tuple[EngineOwner, ...]:
                 owner.channels
                 or (owner.slack and "slack" in kinds)
                 or (owner.dingtalk_mobile and "dingtalk" in kinds)
+                or (owner.dingtalk and "dingtalk_app" in kinds)
                 or (owner.email and "email" in kinds)
             ),
         )
@@ -72,7 +75,7 @@ def engine_settings(config: Config) -> EngineSettings:
 def routing(config: Config) -> Routing:
     settings = config.settings
     return Routing(
-        places={c.name: Place(c.name, c.kind, c.language, c.fallback) for c in settings.channels},
+        places={c.name: Place(c.name, place_kind(c), c.language, c.fallback) for c in settings.channels},
         people={
             o.name: Person(o.name, o.language, o.slack, o.dingtalk_mobile, o.email, o.channels, o.dingtalk)
             for o in settings.owners
@@ -97,6 +100,11 @@ def delivery_settings(config: Config) -> DeliverySettings:
     return DeliverySettings(backoff=notify.retry, group_wait=notify.group_wait, repeat=notify.repeat)
 
 
+def place_kind(channel: Channel) -> str:
+    """The kind of a channel as routing and rendering know it: one platform may have two ways in."""
+    return "dingtalk_app" if isinstance(channel, DingtalkChannel) and channel.mode == "stream" else channel.kind
+
+
 def channel_config(channel: ChannelBase) -> ChannelConfig:
     """One configured channel as its sender takes it. Raises ConfigError for a kind that cannot send yet."""
     common: dict[str, Any] = {
@@ -108,6 +116,12 @@ def channel_config(channel: ChannelBase) -> ChannelConfig:
             return SlackConfig(**common, url=channel.url)
         case DingtalkChannel() if channel.url is not None:
             return DingTalkConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
+        case DingtalkChannel() if channel.client_id is not None:
+            return DingTalkAppConfig(
+                **common, client_id=channel.client_id, client_secret=channel.client_secret,
+                conversation=channel.conversation, robot_code=channel.robot_code, card_template=channel.card_template,
+                endpoint=channel.endpoint.get_secret_value() if channel.endpoint else None,
+            )  # fmt: skip
         case FeishuChannel():
             return FeishuConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
         case WecomChannel():

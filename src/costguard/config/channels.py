@@ -5,12 +5,14 @@ can send to is answered by :func:`unavailable`.
 """
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from costguard.config.texts import Language, Name
+from costguard.notify.dingtalk.card import STANDARD
 from costguard.notify.email.config import check_mail
 from costguard.notify.webhook.sign import keys
 from costguard.rules.fields import Strict
@@ -94,6 +96,10 @@ class SlackChannel(ChannelBase):
         return self
 
 
+_ROBOT_ONLY = frozenset({"url", "secret", "keyword"})
+_STREAM_ONLY = frozenset({"client_id", "client_secret", "conversation", "robot_code", "card_template", "endpoint"})
+
+
 class DingtalkChannel(ChannelBase):
     """DingTalk: a group robot (``url``, ``secret``), or Stream mode (``client_id``, ``client_secret``)."""
 
@@ -117,6 +123,22 @@ class DingtalkChannel(ChannelBase):
     client_secret: Secret | None = None
     """The internal application's client secret (stream)."""
 
+    conversation: str | None = Field(None, min_length=1, max_length=200)
+    """The group that messages go to (stream): its openConversationId (cid…). Left out, the first group in which one of
+    the ``owners`` writes to the robot; until then nothing can be sent."""
+
+    robot_code: str | None = Field(None, min_length=1, max_length=200)
+    """The robot's code (stream) where it is not the client id."""
+
+    card_template: str | None = Field(STANDARD, min_length=1, max_length=200)
+    """The interactive card's template (stream). Left out, DingTalk's own card of markdown and buttons; null for
+    messages without buttons, which say the commands in words. A template of one's own gets the variables title,
+    markdown, tips and btns (a button group), and is published in the card platform."""
+
+    endpoint: SecretUrl | None = None
+    """Where DingTalk's API is (stream), when it is not https://api.dingtalk.com: https://api.dingtalk.io for
+    organisations outside of China."""
+
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.mode == "robot":
@@ -124,8 +146,12 @@ class DingtalkChannel(ChannelBase):
                 raise ValueError("a dingtalk robot needs url, the address with access_token")
             if "access_token=" not in self.url.get_secret_value():
                 raise ValueError("the robot's url must hold its access_token")
+            if strange := sorted(self.model_fields_set & _STREAM_ONLY):
+                raise ValueError(f"only mode: stream has {', '.join(strange)}")
         elif self.client_id is None or self.client_secret is None:
             raise ValueError("dingtalk stream mode needs client_id and client_secret")
+        elif strange := sorted(self.model_fields_set & _ROBOT_ONLY):
+            raise ValueError(f"mode: stream has no {', '.join(strange)}: those are of a group robot")
         return self
 
 
@@ -225,6 +251,6 @@ def unavailable(channel: ChannelBase) -> tuple[str, str] | None:
     match channel:
         case SlackChannel(url=None):
             return "token", f"the slack bot is {_NOT_YET}: an incoming webhook (url) can be used"
-        case DingtalkChannel(mode="stream"):
-            return "mode", f"dingtalk stream mode is {_NOT_YET}: a robot (url, secret) can be used"
+        case DingtalkChannel(mode="stream") if find_spec("websockets") is None:
+            return "mode", "dingtalk stream mode needs the extra: pip install 'costguard[dingtalk]'"
     return None

@@ -32,6 +32,12 @@ PROVIDER_CALLS = Counter(
 NOTICES = Counter(
     "costguard_notices_total", "Attempts to deliver, by channel and result.", ["channel", "result"], registry=REGISTRY
 )
+LISTENING = Gauge(
+    "costguard_chat_connected", "1 while presses and commands of a channel can come in.", ["channel"], registry=REGISTRY
+)
+LISTENED = Gauge(
+    "costguard_chat_connections", "Connections for presses and commands opened so far.", ["channel"], registry=REGISTRY
+)
 NOTICES_WAITING = Gauge("costguard_notices_waiting", "Messages that wait to be sent.", ["channel"], registry=REGISTRY)
 NOTICES_DEAD = Gauge("costguard_notices_dead", "Messages that could not be delivered.", ["channel"], registry=REGISTRY)
 SOURCE_AGE = Gauge(

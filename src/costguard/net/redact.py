@@ -10,10 +10,12 @@ import json
 import logging
 import re
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping, MutableMapping
 from urllib.parse import quote, quote_plus
 
 MASK = "***"
+_PASSING = 64
 _SHORT = 4
 
 
@@ -27,6 +29,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
         self._secrets: set[str] = set()
+        self._passing: deque[str] = deque(maxlen=_PASSING)
         self._pattern: re.Pattern[str] | None = None
         self.register(*secrets)
 
@@ -34,9 +37,19 @@ class Redactor:
         """Adds secrets; the old ones stay masked (a rotated key is still a key in yesterday's log)."""
         with self._lock:
             self._secrets.update(s for s in secrets if s)
-            forms = {form for secret in self._secrets for form in _forms(secret)}
-            ordered = sorted(forms, key=lambda form: (-len(form), form))
-            self._pattern = re.compile("|".join(map(_expression, ordered))) if ordered else None
+            self._compile()
+
+    def passing(self, secret: str) -> None:
+        """Adds a secret that is good for a while only (a token, a ticket); the last few dozen of them are masked."""
+        with self._lock:
+            if secret and secret not in self._passing:
+                self._passing.append(secret)
+                self._compile()
+
+    def _compile(self) -> None:
+        forms = {form for secret in (*self._secrets, *self._passing) for form in _forms(secret)}
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(map(_expression, ordered))) if ordered else None
 
     def text(self, text: str) -> str:
         """The text with every form of every secret replaced by ``***``."""

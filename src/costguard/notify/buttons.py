@@ -36,10 +36,10 @@ def presses(doc: Doc) -> tuple[Press, ...]:
 
 def buttons(doc: Doc, words: Words) -> tuple[Button, ...]:
     """The buttons in one language."""
-    return tuple(
-        Button(
-            press, words.buttons[press], doc.text("action_id"), _STYLES.get(press, "plain"),
-            words.confirm_stop(clean(doc.name)) if press is Press.STOP_NOW else None,
-        )
-        for press in presses(doc)
-    )  # fmt: skip
+    return tuple(button(press, doc.text("action_id"), clean(doc.name), words) for press in presses(doc))
+
+
+def button(press: Press, value: str, name: str, words: Words) -> Button:
+    """One button in one language. ``value`` is the id of the ladder, ``name`` what people call its box."""
+    confirm = words.confirm_stop(name) if press is Press.STOP_NOW else None
+    return Button(press, words.buttons[press], value, _STYLES.get(press, "plain"), confirm)

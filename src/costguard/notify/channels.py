@@ -7,6 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from costguard.net.http import HttpClient
+from costguard.notify.dingtalk.app import DingTalkApp
+from costguard.notify.dingtalk.app_config import DingTalkAppConfig
 from costguard.notify.dingtalk.channel import DingTalkRobot
 from costguard.notify.dingtalk.config import DingTalkConfig
 from costguard.notify.email.channel import Email
@@ -63,6 +65,7 @@ CHANNEL_KINDS: Mapping[str, ChannelKind] = MappingProxyType(
     {
         "slack": ChannelKind(SlackConfig, _over_http(SlackWebhook)),
         "dingtalk": ChannelKind(DingTalkConfig, _over_http(DingTalkRobot)),
+        "dingtalk_app": ChannelKind(DingTalkAppConfig, _over_http(DingTalkApp)),
         "feishu": ChannelKind(FeishuConfig, _over_http(FeishuBot)),
         "wecom": ChannelKind(WecomConfig, _over_http(WecomRobot)),
         "webhook": ChannelKind(WebhookConfig, _over_http(Webhook)),

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from costguard.notify import plain
+from costguard.notify.dingtalk import card as dingtalk_app
 from costguard.notify.dingtalk import markup as dingtalk
 from costguard.notify.doc import Doc
 from costguard.notify.email import markup as email
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 FORMATS: Mapping[str, Callable[[Story, str, str], Message]] = {
     "slack": slack.message,
     "dingtalk": dingtalk.message,
+    "dingtalk_app": dingtalk_app.message,
     "wecom": wecom.message,
     "plain": plain.message,
 }

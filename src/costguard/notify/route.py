@@ -39,7 +39,10 @@ class Person:
 
     def handle(self, kind: str) -> str | None:
         """The handle on a platform (a channel's kind); None where the person cannot be reached."""
-        return {"slack": self.slack, "dingtalk": self.dingtalk_mobile, "email": self.email}.get(kind)
+        handles = {
+            "slack": self.slack, "dingtalk": self.dingtalk_mobile, "dingtalk_app": self.dingtalk, "email": self.email,
+        }  # fmt: skip
+        return handles.get(kind)
 
     def known_as(self, kind: str, handle: str) -> bool:
         """Whether this is who a platform says that something came from."""

@@ -29,12 +29,14 @@ class Teller:
         if self.doc.flag("dry_run"):
             title = self.words.dry_run(title)
             lines = [Line("", text(Span(self.words.dry_run_line(), "bold"))), *lines]
+        shown = buttons(self.doc, self.words)
         used = {span.target for line in (*lines, *items) for span in line.spans if span.style == "mention"}
         return Story(
             title=title, lines=tuple(line for line in lines if line.spans), items=tuple(items), footer=self.footer(),
             more=self.words.more, separator=self.words.separator,
             mentions={name: handle for name, handle in self.mentions.items() if name in used},
-            buttons=buttons(self.doc, self.words),
+            buttons=shown,
+            spoken=self.words.spoken(clean(self.doc.name)) if shown else (),
         )  # fmt: skip
 
     def line(self, label: str, *parts: object) -> Line:

@@ -43,7 +43,7 @@ class Story:
     """A whole message. ``title`` alone must be enough; ``items`` may be cut ("and N more"), ``lines`` are not.
 
     ``more`` is the sentence for what was cut, with ``{n}``; ``separator`` stands between label and text.
-    ``buttons`` are for channels that can be clicked.
+    ``buttons`` are for channels that can be clicked, ``spoken`` for those where people can write but not click.
     """
 
     title: str
@@ -54,6 +54,7 @@ class Story:
     separator: str = ": "
     mentions: Mapping[str, str] = field(default_factory=dict)
     buttons: tuple[Button, ...] = ()
+    spoken: tuple[Span, ...] = ()
 
 
 def clean(text: object) -> str:

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+import costguard.config.channels as channels
 from costguard.config.channels import CHANNELS, Channel, ChannelBase, unavailable
 
 _ANY: TypeAdapter[ChannelBase] = TypeAdapter(Channel)
@@ -19,7 +20,20 @@ BOT = "https://open.feishu.cn/open-apis/bot/v2/hook/x"
         ({"kind": "dingtalk", "url": ROBOT, "secret": "SECx"}, None),
         ({"kind": "dingtalk", "url": "http://127.0.0.1:8787/robot/send?access_token=x", "keyword": "告警"}, None),
         ({"kind": "slack", "token": "xoxb-1", "channel": "C1"}, "token"),
-        ({"kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b"}, "mode"),
+        ({"kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b"}, None),
+        (
+            {
+                "kind": "dingtalk",
+                "mode": "stream",
+                "client_id": "a",
+                "client_secret": "b",
+                "conversation": "cid1",
+                "robot_code": "r",
+                "card_template": None,
+                "endpoint": "https://api.dingtalk.io",
+            },
+            None,
+        ),
         ({"kind": "feishu", "url": BOT, "secret": "x", "keyword": "告警"}, None),
         ({"kind": "wecom", "url": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=x"}, None),
         ({"kind": "email", "smtp": "smtps://a@b.cc:p@h", "to": "a@b"}, None),
@@ -28,7 +42,7 @@ BOT = "https://open.feishu.cn/open-apis/bot/v2/hook/x"
         ({"kind": "webhook", "url": HOOK, "secret": f"whsec_{KEY} {KEY}"}, None),
     ],
 )
-def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str | None) -> None:
+def test_what_can_be_sent_to_in_this_version(channel: dict[str, object], key: str | None) -> None:
     found = unavailable(_ANY.validate_python({"name": "c", **channel}))
     assert (found and found[0]) == key
     assert found is None or "not available in this version" in found[1]
@@ -44,6 +58,9 @@ def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str |
         {"kind": "slack", "url": "https://a b/"},
         {"kind": "dingtalk", "url": ROBOT, "secret": " "},
         {"kind": "dingtalk", "mode": "stream", "client_id": "a"},
+        {"kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b", "keyword": "告警"},
+        {"kind": "dingtalk", "url": ROBOT, "conversation": "cid1"},
+        {"kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b", "endpoint": "api.dingtalk.com"},
         {"kind": "email", "smtp": "smtps://a@b.cc:p@h", "to": []},
         {"kind": "email", "smtp": "smtps://a@b.cc:p@h", "to": ["nobody"]},
         {"kind": "email", "smtp": "smtps://u:p@h", "to": ["a@b"]},
@@ -59,6 +76,14 @@ def test_what_can_be_sent_to_in_this_version(channel: dict[str, str], key: str |
 def test_keys_that_do_not_belong_or_lack(channel: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         _ANY.validate_python({"name": "c", **channel})
+
+
+def test_stream_mode_names_the_extra_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels, "find_spec", lambda name: None)
+    stream = {"name": "c", "kind": "dingtalk", "mode": "stream", "client_id": "a", "client_secret": "b"}
+    found = unavailable(_ANY.validate_python(stream))
+    assert found is not None
+    assert "costguard[dingtalk]" in found[1]
 
 
 def test_every_kind_is_in_the_table() -> None:

@@ -16,6 +16,7 @@ _KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ENTRIES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
     "slack": ({"url": "https://hooks.slack.com/services/T0/B0/sEcret"}, ("sEcret",)),
     "dingtalk": ({"url": "https://h/robot/send?access_token=sEcret", "secret": "SECx"}, ("sEcret", "SECx")),
+    "dingtalk_app": ({"mode": "stream", "client_id": "id", "client_secret": "sEcret"}, ("sEcret",)),
     "feishu": ({"url": "https://h/open-apis/bot/v2/hook/sEcret", "secret": "sIgn", "keyword": "k"}, ("sEcret", "sIgn")),
     "wecom": ({"url": "https://h/cgi-bin/webhook/send?key=sEcret"}, ("sEcret",)),
     "email": ({"smtp": "smtps://a%40b.cc:sEcret@h", "to": ["c@d.ee"], "from": "a@b.cc"}, ("sEcret",)),
@@ -23,17 +24,26 @@ ENTRIES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+# Two ways into one platform are two kinds of channel.
+PLATFORM = {"dingtalk_app": "dingtalk"}
+
+
+def entry(kind: str, **more: object) -> ChannelBase:
+    return _ANY.validate_python({"name": "c", "kind": PLATFORM.get(kind, kind), **ENTRIES[kind][0], **more})
+
+
 def test_no_kind_is_forgotten() -> None:
-    assert set(ENTRIES) == set(CHANNELS) == set(CHANNEL_KINDS)
+    assert set(ENTRIES) == set(CHANNEL_KINDS)
+    assert {PLATFORM.get(kind, kind) for kind in ENTRIES} == set(CHANNELS)
 
 
 @pytest.mark.parametrize("kind", ENTRIES)
 def test_from_the_configuration_to_a_channel(kind: str) -> None:
     """K04: and the redactor learns every secret of it."""
-    fields, secrets = ENTRIES[kind]
-    entry = _ANY.validate_python({"name": "c", "kind": kind, "max_per_minute": 7, "language": "en", **fields})
-    assert unavailable(entry) is None
-    config = channel_config(entry)
+    _, secrets = ENTRIES[kind]
+    configured = entry(kind, max_per_minute=7, language="en")
+    assert unavailable(configured) is None
+    config = channel_config(configured)
     assert (config.name, config.kind, config.language) == ("c", kind, "en")
     assert set(secrets) <= set(config.secrets())
     channel = build_channel(config, FakeClock(), deadline=timedelta(seconds=1))
@@ -44,7 +54,6 @@ def test_from_the_configuration_to_a_channel(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ENTRIES)
 def test_the_platforms_own_pace_unless_told_otherwise(kind: str) -> None:
-    entry = _ANY.validate_python({"name": "c", "kind": kind, **ENTRIES[kind][0]})
-    channel = build_channel(channel_config(entry), FakeClock())
-    expected = {"slack": 60, "dingtalk": 18, "feishu": 90, "wecom": 18, "email": 30, "webhook": 60}
+    channel = build_channel(channel_config(entry(kind)), FakeClock())
+    expected = {"slack": 60, "dingtalk": 18, "dingtalk_app": 18, "feishu": 90, "wecom": 18, "email": 30, "webhook": 60}
     assert channel.max_per_minute == expected[kind]

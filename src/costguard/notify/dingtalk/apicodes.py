@@ -22,6 +22,8 @@ _TEMPLATE = "is `card_template` the id of a published template? leave it out for
 CODES: Mapping[str, Meaning] = MappingProxyType({
     "invalidClientIdOrSecret": Meaning(
         "auth", "client_id and client_secret do not belong together", "copy both again: 开发者后台 · 凭证与基础信息"),
+    "authFailed": Meaning(
+        "auth", "client_id and client_secret are not known", "copy both again: 开发者后台 · 凭证与基础信息"),
     "InvalidAuthentication": Meaning("auth", "the access token was refused", "is the application still there?"),
     _DENIED + "AccessTokenPermissionDenied": Meaning("auth", "the application lacks a permission"),
     _DENIED + "IpNotInWhiteList": Meaning(
@@ -30,15 +32,20 @@ CODES: Mapping[str, Meaning] = MappingProxyType({
     _DENIED + "QpsLimitForAppkeyAndApi": Meaning("rate", "too many calls a second", wait=PAUSE),
     "param.contentUnsafe": Meaning("payload", "the content was rejected"),
     "param.templateNotExist": Meaning("auth", "the card's template does not exist", _TEMPLATE),
+    "param.cardTemplateNotExist": Meaning("auth", "the card's template does not exist", _TEMPLATE),
     "param.templateUnpublished": Meaning("auth", "the card's template is not published", _TEMPLATE),
     "param.openSpaceIdInvalid": Meaning("auth", "the place for the card is refused", _GROUP),
     "param.userIdNotExist": Meaning("payload", "the person's user id does not exist"),
     "param.invalid": Meaning("payload", "a parameter is refused"),
+    "param.cardNotExist": Meaning("payload", "the card does not exist"),
+    "param.outTrackIdNotExist": Meaning("payload", "the card does not exist"),
     "system.busy": Meaning("server", "DingTalk is busy", wait=timedelta(seconds=30)),
     "resource.not.found": Meaning(
         "auth", "the robot does not exist", "is the robot switched on and published? is `robot_code` right?"),
     "staffId.notExisted": Meaning("payload", "the person's user id does not exist"),
     "invalidParameter.openConversationId": Meaning("auth", "the group is refused", _GROUP),
+    "invalid.openConversationId": Meaning("auth", "the group is refused", _GROUP),
+    "bot.stopped": Meaning("auth", "the robot is disabled in the group", "enable it in the group's settings"),
 })  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def parse(text: str) -> Frame:
 
 def answer(frame: Frame, card: Mapping[str, Any] | None = None) -> str | None:
     """The answer that a frame wants; None for one that wants none. ``card``: what a click changes for who clicked."""
-    if frame.disconnect:
+    if frame.disconnect or not frame.message_id:
         return None
     code, message, data = 200, "OK", _answered(frame, card or {})
     if frame.type == "CALLBACK" and frame.topic not in (ROBOT_TOPIC, CARD_TOPIC):

@@ -14,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -35,7 +35,7 @@ from costguard.notify.dingtalk.frames import (
     parse,
     robot_message,
 )
-from costguard.ports import Clock
+from costguard.ports import Clock, Listening
 
 log = logging.getLogger(__name__)
 
@@ -65,18 +65,6 @@ class Patience:
     last: timedelta = timedelta(seconds=15)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamState:
-    """How a Stream is doing. ``since``: of ``connected``; ``opened`` counts connections, ``error`` is our sentence."""
-
-    connected: bool = False
-    since: datetime | None = None
-    opened: int = 0
-    frames: int = 0
-    error: str = ""
-    hint: str | None = None
-
-
 class Stream:
     """The Stream of one application. ``handle`` is called with what came in, one after the other; ``respond`` with
     a click, before it is answered: it says at once, without I/O, what the card changes to for who clicked.
@@ -94,14 +82,15 @@ class Stream:
         respond: Callable[[CardClick], Mapping[str, Any]] = lambda _click: {},
         proxy: str | None = None,
         leading: Callable[[], bool] = lambda: True,
-        changed: Callable[[StreamState], None] = lambda _state: None,
+        changed: Callable[[Listening], None] = lambda _state: None,
         beat: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
     ) -> None:
+        self.name = api.name
         self._api, self._clock, self._handle, self._respond, self._proxy = api, clock, handle, respond, proxy
         self._leading, self._changed, self._beat = leading, changed, beat
         self._patience = patience or Patience()
-        self.state = StreamState()
+        self.state = Listening()
         self._stop = threading.Event()
         self._incoming: queue.Queue[Incoming | None] = queue.Queue(_WAITING)
         self._seen: OrderedDict[str, None] = OrderedDict()
@@ -239,8 +228,6 @@ class Stream:
         except FrameError as error:
             log.warning("channel %s: %s", self._api.name, error)
             return False
-        with self._lock:
-            self.state = replace(self.state, frames=self.state.frames + 1)
         incoming = self._read(frame)
         said = answer(frame, self._respond(incoming) if isinstance(incoming, CardClick) else None)
         if said is not None:
@@ -266,7 +253,9 @@ class Stream:
 
     def _pass_on(self, incoming: Incoming) -> None:
         if isinstance(incoming, RobotMessage) and incoming.session:
+            # Both: the address as a whole is longer than what makes it secret.
             self._api.learn(incoming.session)
+            self._api.learn(incoming.session.rpartition("=")[2])
         try:
             self._incoming.put_nowait(incoming)
         except queue.Full:

@@ -146,6 +146,10 @@ class Words(ABC):
     @abstractmethod
     def confirm_stop(self, name: str) -> Confirm: ...
     @abstractmethod
+    def spoken(self, name: str) -> tuple[Span, ...]:
+        """What can be written to the robot where nothing can be pressed."""
+
+    @abstractmethod
     def number(self, alert: str) -> str: ...
     @abstractmethod
     def link(self, key: str) -> str: ...

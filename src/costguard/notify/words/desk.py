@@ -129,6 +129,14 @@ class DeskWords(ABC):
     @abstractmethod
     def bad_time(self, text: str) -> str: ...
 
+    @abstractmethod
+    def here(self) -> str:
+        """This conversation gets the messages from now on."""
+
+    @abstractmethod
+    def conversation(self, shown: str) -> str:
+        """What this conversation is called in the configuration."""
+
     # ── status, why, who is burning ─────────────────────────────────────────────────────────────────────
 
     @abstractmethod

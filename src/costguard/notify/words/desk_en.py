@@ -149,6 +149,12 @@ pause · pause 2h · resume (admins)"""
     def bad_time(self, text: str) -> str:
         return f"“{text}” is no time. Write 2h, 30m, 1d, until 09:00 or until idle."
 
+    def here(self) -> str:
+        return "costguard's messages come to this group from now on."
+
+    def conversation(self, shown: str) -> str:
+        return f"This group's id is {shown}: an administrator writes it to `conversation` of the channel."
+
     def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str, dry_run: bool) -> str:
         parts = [
             f"{running} running",

@@ -146,6 +146,12 @@ class DeskZh(DeskWords):
     def bad_time(self, text: str) -> str:
         return f"看不懂时间“{text}”。写 2小时、30分钟、1天、到 09:00 或 到空闲。"
 
+    def here(self) -> str:
+        return "从现在起，costguard 的通知发到这个群。"
+
+    def conversation(self, shown: str) -> str:
+        return f"这个群的编号是 {shown}，请管理员把它写到这个渠道的 conversation。"
+
     def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str, dry_run: bool) -> str:
         parts = [
             f"{running} 台在运行",

@@ -348,6 +348,11 @@ class En(Words):
         text = f"{name} is stopped now, without the rest of the grace. It is looked at once more: in use, it stays."
         return Confirm("Stop it now?", text, "Stop now", "Not yet")
 
+    def spoken(self, name: str) -> tuple[Span, ...]:
+        return text(
+            "write to the robot: ", code(f"keep {name} 2h"), ", ", code(f"claim {name}"), ", ", code(f"why {name}")
+        )
+
     def number(self, alert: str) -> str:
         return f"alert {alert}"
 

@@ -354,6 +354,11 @@ class Zh(Words):
             "现在关机？", f"{name} 不等宽限期，现在就关。关之前会再看一次，正在使用就不关。", "现在关机", "先不关"
         )
 
+    def spoken(self, name: str) -> tuple[Span, ...]:
+        return text(
+            "对机器人说：", code(f"保留 {name} 2小时"), "、", code(f"认领 {name}"), "、", code(f"为什么 {name}")
+        )
+
     def number(self, alert: str) -> str:
         return f"编号 {alert}"
 

@@ -12,7 +12,9 @@ DENIED = "Forbidden.AccessDenied."
 @pytest.mark.parametrize(
     ("code", "reason", "wait"),
     [
-        ("invalidClientIdOrSecret", "auth", None), ("InvalidAuthentication", "auth", None),
+        ("invalidClientIdOrSecret", "auth", None), ("authFailed", "auth", None),
+        ("InvalidAuthentication", "auth", None),
+        ("param.cardNotExist", "payload", None), ("param.outTrackIdNotExist", "payload", None),
         (DENIED + "AccessTokenPermissionDenied", "auth", None), (DENIED + "IpNotInWhiteList", "auth", None),
         (DENIED + "QpsLimitForApi", "rate", PAUSE), (DENIED + "QpsLimitForAppkeyAndApi", "rate", PAUSE),
         ("param.contentUnsafe", "payload", None), ("param.templateNotExist", "auth", None),
@@ -20,6 +22,8 @@ DENIED = "Forbidden.AccessDenied."
         ("param.userIdNotExist", "payload", None), ("param.invalid", "payload", None),
         ("system.busy", "server", timedelta(seconds=30)), ("resource.not.found", "auth", None),
         ("staffId.notExisted", "payload", None), ("invalidParameter.openConversationId", "auth", None),
+        ("invalid.openConversationId", "auth", None),
+        ("bot.stopped", "auth", None), ("param.cardTemplateNotExist", "auth", None),
     ],
 )  # fmt: skip
 def test_every_row(code: str, reason: str, wait: timedelta | None) -> None:
@@ -28,7 +32,7 @@ def test_every_row(code: str, reason: str, wait: timedelta | None) -> None:
 
 
 def test_the_table_above_is_whole() -> None:
-    assert len(CODES) == 16
+    assert len(CODES) == 22
 
 
 @pytest.mark.parametrize(
