@@ -29,7 +29,7 @@ def stop_effect(resource: Resource) -> StopEffect:
     if resource.charge_type not in (ChargeType.ON_DEMAND, ChargeType.SPOT):
         return StopEffect(Ends.UNKNOWN, note="its charge type is not known")
     if facts.get(DEDICATED_HOST):
-        return StopEffect(Ends.NO, ("compute", "disks"), note="its dedicated host bills on")
+        return StopEffect(Ends.NO, ("reservation", "disks"), note="its dedicated host bills on")
     if facts.get(CAPACITY_RESERVATION):
         return StopEffect(Ends.NO, ("reservation", "disks"), note="its capacity reservation bills used or not")
     if resource.state is State.STOPPED:
@@ -44,7 +44,8 @@ def _stopped(resource: Resource) -> StopEffect:
     if mode == "StopCharging":
         return _economical(resource)
     if mode in {"KeepCharging", "Not-applicable"}:
-        return StopEffect(Ends.NO, ("compute", "disks"), note=f"stopped but still charged: StoppedMode is {mode}")
+        note = f"stopped but still charged: StoppedMode is {mode}"
+        return StopEffect(Ends.NO, ("compute", "disks"), note=note, stop_again=_unfit(resource) is None)
     return StopEffect(Ends.UNKNOWN, note=f"StoppedMode is {mode or 'not told'}")
 
 

@@ -39,7 +39,7 @@ def stop_effect(resource: Resource) -> StopEffect:
             Ends.NO, ("reservation", "disks"), _lost(resource), note="its capacity reservation bills used or not"
         )
     if facts.get(TENANCY) == "host":
-        return StopEffect(Ends.NO, ("compute", "disks"), _lost(resource), note="its dedicated host bills on")
+        return StopEffect(Ends.NO, ("reservation", "disks"), _lost(resource), note="its dedicated host bills on")
     return StopEffect(
         Ends.YES, _still_billed(resource), _lost(resource), restart_risk=resource.gpus is not None, note=_note(resource)
     )

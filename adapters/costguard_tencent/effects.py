@@ -46,7 +46,8 @@ def _stopped(resource: Resource) -> StopEffect:
     if mode == "STOP_CHARGING":
         return _free(resource)
     if mode in {"KEEP_CHARGING", "NOT_APPLICABLE"}:
-        return StopEffect(Ends.NO, ("compute", "disks"), note=f"stopped but still charged: StopChargingMode is {mode}")
+        note = f"stopped but still charged: StopChargingMode is {mode}"
+        return StopEffect(Ends.NO, ("compute", "disks"), note=note, stop_again=ends_billing(resource))
     return StopEffect(Ends.UNKNOWN, note=f"StopChargingMode is {mode or 'not told'}")
 
 

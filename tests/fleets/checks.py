@@ -1,13 +1,16 @@
 """What must hold after the story, whatever the provider. A provider's test module inherits it and adds its own."""
 
 from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
 
 from costguard.app.doctor import Finding
 from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import Response
 from costguard.domain.ledger import LedgerKind
 from costguard.domain.resource import Kind
 from costguard.domain.snapshot import SourceState
-from tests.fleets.rig import Story, leaks
+from tests.fleets.rig import Desk, Run, Story, leaks
 
 PER_HOUR = 10  # of idle-dev in the starter policies
 
@@ -93,6 +96,17 @@ class Checks:
             assert story.liar in stopped - ended, story.lines_of(story.liar)
             assert "done, but the provider still bills it" in story.lines_of(story.liar)
 
+    def test_what_is_off_and_still_charged_is_a_finding_at_once(self, story: Story) -> None:
+        """C07: whoever stopped it, a stop of our own that lied among them; told, and never a reason to end anything."""
+        for run in (story.first, story.quiet, story.settled):
+            told = [f for f in run.document["findings"] if f["rule"] == "still_billed"]
+            charged = story.cloud.charged_off()
+            assert {f["subject"]["id"] for f in told} == (charged if run is story.settled else charged - {story.liar})
+            assert all(Decimal(f["waste_per_hour"]["amount"]) > 0 for f in told)
+        ladders = [a for a in story.after.ladders if a.rule == "still_billed"]
+        assert {a.response for a in ladders} <= {Response.NOTIFY}
+        assert story.liar is None or story.liar in {a.subject.id for a in ladders}
+
     def test_each_stop_has_its_lines(self, story: Story) -> None:
         """Every action leaves lines with its evidence, refusals and deferrals as well."""
         told = {e.action_id for e in story.after.ledger}
@@ -112,6 +126,27 @@ class Checks:
         text = story.desk.written()
         assert len(text) > 100_000
         assert leaks(story.cloud, text) == []
+
+
+def off_and_charged(desk: Desk, id: str, start: Callable[[], None], stop: Callable[[], None]) -> Run:
+    """A box that is off and still charged, that starts (``start``), and is stopped in the way that saves (``stop``).
+
+    Returns the first run. What the run says and what ``costguard findings`` shows is the same each time.
+    """
+
+    def claimed(run: Run) -> list[str]:
+        found = [f["subject"]["id"] for f in run.document["findings"] if f["rule"] == "still_billed"]
+        assert [one.finding.subject.id for one in desk.findings() if one.finding.rule == "still_billed"] == found
+        return found
+
+    first = desk.run("enforce")
+    assert claimed(first) == [id]
+    start()
+    assert claimed(desk.run("enforce")) == []
+    stop()
+    assert claimed(desk.run("enforce")) == []
+    assert desk.cloud.changes() == 0
+    return first
 
 
 def _told(action: Action) -> tuple[object, ...]:

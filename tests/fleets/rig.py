@@ -35,7 +35,8 @@ from costguard.domain.resource import Resource
 from costguard.domain.saving import Saving
 from costguard.domain.snapshot import SourceStatus
 from costguard.net.redact import Redactor
-from costguard.store import actions, charges, inventory, ledger, outbox, savings, sources
+from costguard.store import actions, charges, findings, inventory, ledger, outbox, savings, sources
+from costguard.store.findings import FindingRecord
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Fault
 from tests.fakes.server import StrictServer
@@ -111,6 +112,9 @@ class Cloud(Protocol):
 
     def ended(self, id: str) -> bool:
         """Whether the account no longer charges for it."""
+
+    def charged_off(self) -> set[str]:
+        """Boxes of readable regions that are off, on demand or spot, and still charged."""
 
     def stop_of(self, request: Any) -> str | None:
         """The box that a request asks to stop, None when it does anything else or is a provider's dry run."""
@@ -214,6 +218,11 @@ class Desk:
     def ladders(self) -> list[Action]:
         with self.app() as app, app.database.read() as conn:
             return list(actions.list_actions(conn))
+
+    def findings(self) -> list[FindingRecord]:
+        """The open ones: what ``costguard findings`` shows."""
+        with self.app() as app, app.database.read() as conn:
+            return list(findings.open_findings(conn))
 
     def ledger(self) -> list[LedgerEntry]:
         with self.app() as app, app.database.read() as conn:

@@ -19,7 +19,7 @@ from tests.fakes.aliyun.server import ACCOUNT, KEY_ID, SECRET, AliyunServer
 from tests.fakes.aliyun.signature import parameters
 from tests.fakes.aliyun.types import SKUS, known
 from tests.fakes.slack import SlackServer
-from tests.fleets.checks import Checks
+from tests.fleets.checks import Checks, off_and_charged
 from tests.fleets.rig import MINUTE, MORNING, Desk, Story, flaky, tell
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -104,6 +104,11 @@ class AliyunFleet:
         box = self.server.ecs.boxes[id]
         return box.state == "Stopped" and box.stopped_mode == "StopCharging"
 
+    def charged_off(self) -> set[str]:
+        self.server.ecs.ripen()
+        off = [b for b in self.server.ecs.boxes.values() if b.state == "Stopped" and b.charge != "PrePaid"]
+        return {b.id for b in off if b.stopped_mode == "KeepCharging" and b.region != self.denied}
+
     def stop_of(self, request: Any) -> str | None:
         given = dict(parameters(request))
         stops = given.get("Action") == "StopInstance" and given.get("DryRun") != "true"
@@ -154,6 +159,28 @@ class TestAliyun(Checks):
             assert calls[f"DescribePrice {region}"] <= len(SKUS) * 2
         assert calls["DescribeInstances one cn-beijing"] == 0  # nobody was about to be warned for the first time
         assert calls.total() <= 130
+
+
+def test_a_box_stopped_in_the_console_is_told_until_it_runs_or_is_stopped_in_economical_mode(tmp_path: Path) -> None:
+    """C07: the console's ordinary stop keeps charging; what to do about it is said in the provider's own words."""
+    clock = FakeClock(MORNING)
+    with AliyunServer(clock) as server, SlackServer(clock) as slack:
+        box = server.ecs.add("cn-beijing", "ecs.gn6i-c4g1.xlarge", name="train-a800-03", state="Stopped",
+                             stopped_mode="KeepCharging")  # fmt: skip
+        desk = Desk(AliyunFleet(server, Filled({}, [], [], [], [], [], [], []), MORNING, set(), frozenset()),
+                    slack, clock, tmp_path)  # fmt: skip
+
+        def now(state: str, mode: str) -> None:
+            box.state, box.stopped_mode = state, mode
+
+        first = off_and_charged(
+            desk, box.id, lambda: now("Running", "Not-applicable"), lambda: now("Stopped", "StopCharging")
+        )
+        (claim,) = [f for f in first.document["findings"] if f["rule"] == "still_billed"]
+        assert claim["waste_per_hour"] == {"amount": known(box.type).yuan, "currency": "CNY"}
+        (message,) = [text for post in slack.posted if "已停机仍在计费" in (text := str(post.content))]
+        assert "train-a800-03" in message
+        assert "请启动后选“节省停机”模式重新停机" in message
 
 
 def test_the_month_is_billed_to_the_cent_before_and_after_it_is_restated(tmp_path: Path) -> None:

@@ -136,6 +136,9 @@ class AwsFleet:
         self.server.ec2.boxes[id].protected = True
         return True
 
+    def charged_off(self) -> set[str]:
+        return set()  # what is stopped on EC2 is not charged for
+
     def restart(self, id: str) -> None:
         self.server.ec2.boxes[id].launched = self.server.clock.now()
 

@@ -19,7 +19,7 @@ from tests.fakes.tencent.fleet import Filled, fill
 from tests.fakes.tencent.ledger import of_day
 from tests.fakes.tencent.server import OWNER, SECRET_ID, SECRET_KEY, TencentServer
 from tests.fakes.tencent.types import known
-from tests.fleets.checks import Checks
+from tests.fleets.checks import Checks, off_and_charged
 from tests.fleets.rig import MINUTE, MORNING, Desk, Story, flaky, tell
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -115,6 +115,11 @@ class TencentFleet:
         box = self.server.cvm.boxes[id]
         return box.state == "STOPPED" and box.stop_charging == "STOP_CHARGING"
 
+    def charged_off(self) -> set[str]:
+        self.server.cvm.ripen()
+        off = [b for b in self.server.cvm.boxes.values() if b.state == "STOPPED" and b.charge != "PREPAID"]
+        return {b.id for b in off if b.stop_charging != "STOP_CHARGING" and b.region != self.denied}
+
     def stop_of(self, request: Any) -> str | None:
         stops = request.headers.get("x-tc-action") == "StopInstances"
         return str(json.loads(request.body)["InstanceIds"][0]) if stops else None
@@ -149,6 +154,27 @@ class TestTencent(Checks):
                 assert calls[f"DescribeInstances one {region}"] == 0
                 # Six names a box, ten boxes a call; a fifth of the boxes has no card.
                 assert 0 < calls[f"GetMonitorData {region}"] <= (-(-len(ids) // 10) + 2) * 9
+
+
+def test_a_box_stopped_in_the_console_is_told_until_it_runs_or_is_stopped_without_charges(tmp_path: Path) -> None:
+    """C07: the console's ordinary stop keeps charging; what to do about it is said in the provider's own words."""
+    clock = FakeClock(MORNING)
+    with TencentServer(clock) as server, SlackServer(clock) as slack:
+        box = server.cvm.add("ap-shanghai", "GN7.2XLARGE32", name="train-t4-03", state="STOPPED")
+        assert box.stop_charging == "KEEP_CHARGING"
+        desk = Desk(TencentFleet(server, Filled({}), MORNING, set(), frozenset()), slack, clock, tmp_path)
+
+        def now(state: str, mode: str) -> None:
+            box.state, box.stop_charging = state, mode
+
+        first = off_and_charged(
+            desk, box.id, lambda: now("RUNNING", "NOT_APPLICABLE"), lambda: now("STOPPED", "STOP_CHARGING")
+        )
+        (claim,) = [f for f in first.document["findings"] if f["rule"] == "still_billed"]
+        assert claim["waste_per_hour"] == {"amount": known(box.type).yuan, "currency": "CNY"}
+        (message,) = [text for post in slack.posted if "已停机仍在计费" in (text := str(post.content))]
+        assert "train-t4-03" in message
+        assert "请开机后选“关机不收费”重新关机" in message
 
 
 def test_the_month_is_billed_to_the_cent_before_and_after_it_is_restated(tmp_path: Path) -> None:

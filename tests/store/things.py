@@ -46,7 +46,7 @@ def box(number: int | str = 1, at: datetime = NOW, **changes: Any) -> Resource:
         "price": Money.of("34.74", "CNY"),
         "price_source": "list",
         "tags": {"role": "dev", "负责人": "张伟"},
-        "stop_effect": StopEffect(Ends.YES, ("disks",), ("public_ip", "memory"), True, "经济模式"),
+        "stop_effect": StopEffect(Ends.YES, ("disks",), ("public_ip", "memory"), True, "经济模式", stop_again=True),
         "attributes": {"zone": "cn-beijing-h"},
     }
     return Resource(**(values | changes))

@@ -143,6 +143,7 @@ _RULES: Mapping[str, str] = {
     "gpu_idle": "idle", "idle_gpu": "idle", "空闲": "idle", "ttl": "lifetime", "age": "lifetime", "max_age": "lifetime",
     "offhours": "schedule", "off_hours": "schedule", "night": "schedule", "spot": "spot_price", "cost": "budget",
     "orphan": "waste", "unused": "waste", "tag": "untagged", "missing_tags": "untagged", "hung": "stuck",
+    "still_charged": "still_billed", "stopped": "still_billed", "停机计费": "still_billed",
 }  # fmt: skip
 _BY_FIELD: Mapping[str, Mapping[str, str]] = {
     "kinds": _KINDS, "charge": _CHARGES, "provider": _PROVIDERS, "providers": _PROVIDERS, "do": _DO, "mode": _MODES,

@@ -34,7 +34,7 @@ def check(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError
         if rung.at is not None and kind.subject is SubjectType.BUDGET and rung.at not in steps:
             known = ", ".join(f"{step:g}%" for step in steps)
             errors.append(document.error((*here, "at"), f"no step {rung.at:g}%: when.at has {known}"))
-        if rung.do.ends_billing and not kind.may_stop:
+        if rung.do.ends_box and not kind.may_stop:
             errors.append(document.error((*here, "do"), f"rule {policy.rule} only tells; it never ends anything"))
         elif rung.do.ends_billing:
             _warned(policy, index, document, here, errors)

@@ -27,6 +27,11 @@ class Response(StrEnum):
     def ends_billing(self) -> bool:
         return self in (Response.STOP, Response.RELEASE)
 
+    @property
+    def ends_box(self) -> bool:
+        """Whether the box ends by it, now or by the provider's timer."""
+        return self.ends_billing or self is Response.SET_RELEASE_TIME
+
 
 class Answer(StrEnum):
     ALLOW = "allow"

@@ -107,7 +107,8 @@ class StopEffect:
     ``still_billed`` and ``lost`` are keys of a shared vocabulary that messages translate:
     still_billed ∈ disks, public_ip, compute, reservation, gpu_capacity, snapshots;
     lost ∈ local_disk, public_ip, capacity, memory.
-    ``restart_risk`` says that the type may be out of stock at the next start.
+    ``restart_risk`` says that the type may be out of stock at the next start. ``stop_again``, of a stopped box whose
+    compute bill goes on: a start and a stop of the kind that saves would end it.
     """
 
     compute_billing_ends: Ends
@@ -115,6 +116,7 @@ class StopEffect:
     lost: tuple[str, ...] = ()
     restart_risk: bool = False
     note: str = ""
+    stop_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Case:
     @property
     def ends(self) -> bool:
         """Whether the rung ends work on the box, now or by a timer."""
-        return self.rung.do.ends_billing or self.rung.do is Response.SET_RELEASE_TIME
+        return self.rung.do.ends_box
 
 
 Guard = Callable[[Case], Verdict | None]
@@ -160,6 +160,8 @@ def _group_member(case: Case) -> Verdict | None:
 
 def _unsupported(case: Case) -> Verdict | None:
     resource, account, do = case.resource, case.account, case.rung.do
+    if case.ends and not case.ready.kind.may_stop:
+        return deny(GuardCode.UNSUPPORTED, f"rule {case.ready.kind.name} only tells; it never ends anything")
     if resource is None or account is None:
         return deny(GuardCode.UNSUPPORTED, "nothing is known of its account")
     capability = _NEEDS.get(do)

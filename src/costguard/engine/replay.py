@@ -44,7 +44,10 @@ _DAY = timedelta(hours=24)
 # Rules whose answers change only at moments that can be told beforehand; the others are asked at intervals.
 _BY_EVENTS = frozenset({"idle", "lifetime", "schedule", "untagged"})
 _EVERY = {"idle": timedelta(minutes=15), "underused": timedelta(hours=6)}
-_NOT_REPLAYED = {"waste": "what was unattached when is not recorded"}
+_NOT_REPLAYED = {
+    "waste": "what was unattached when is not recorded",
+    "still_billed": "it speaks of boxes that are off, and what those were charged then is not recorded",
+}
 
 
 def replay(policies: Iterable[Policy], history: History, settings: EngineSettings) -> Replayed:

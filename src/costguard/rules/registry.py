@@ -21,6 +21,7 @@ from costguard.rules.policy import Policy
 from costguard.rules.quota import QUOTA
 from costguard.rules.schedule import SCHEDULE
 from costguard.rules.spot_price import SPOT_PRICE
+from costguard.rules.still_billed import STILL_BILLED
 from costguard.rules.stuck import STUCK
 from costguard.rules.underused import UNDERUSED
 from costguard.rules.unmonitored import UNMONITORED
@@ -38,6 +39,7 @@ _KINDS: tuple[RuleKind[Any], ...] = (
     BALANCE,
     ANOMALY,
     WASTE,
+    STILL_BILLED,
     UNTAGGED,
     UNMONITORED,
     QUOTA,

@@ -196,6 +196,7 @@ class StopEffectJson(TypeDecorator[StopEffect]):
                 "lost": list(value.lost),
                 "restart_risk": value.restart_risk,
                 "note": value.note,
+                "stop_again": value.stop_again,
             }
         )
 
@@ -209,6 +210,7 @@ class StopEffectJson(TypeDecorator[StopEffect]):
             lost=tuple(data["lost"]),
             restart_risk=data["restart_risk"],
             note=data["note"],
+            stop_again=data.get("stop_again", False),  # rows of an earlier version do not tell
         )
 
 

@@ -33,7 +33,7 @@ def test_addresses_are_told_apart() -> None:
         ({"network": "classic"}, ("compute", "disks"), "classic"),
         ({"type": "ecs.gn5-c8g1.4xlarge"}, ("compute", "disks"), "local disks"),
         ({"type": "ecs.re6p.2xlarge"}, ("compute", "disks"), "persistent memory"),
-        ({"extra": {"DedicatedHostAttribute": {"DedicatedHostId": "dh-1"}}}, ("compute", "disks"), "host"),
+        ({"extra": {"DedicatedHostAttribute": {"DedicatedHostId": "dh-1"}}}, ("reservation", "disks"), "host"),
         (
             {"extra": {"EcsCapacityReservationAttr": {"CapacityReservationId": "crp-1"}}},
             ("reservation", "disks"),
@@ -71,6 +71,15 @@ def test_spot_is_asked_and_verified() -> None:
 def test_of_a_stopped_box_the_mode_tells(mode: str, ends: Ends) -> None:
     """C07: stopped but still charged is a finding."""
     assert effect(state="Stopped", stopped_mode=mode).compute_billing_ends is ends
+
+
+def test_another_stop_helps_where_economical_mode_fits() -> None:
+    """C07: what to do about a box that is off and still charged."""
+    off = {"state": "Stopped", "stopped_mode": "KeepCharging"}
+    assert effect(**off).stop_again
+    assert effect(**off, spot="SpotAsPriceGo").stop_again
+    assert not effect(**off, type="ecs.gn5-c8g1.4xlarge").stop_again
+    assert not effect(**off, network="classic").stop_again
 
 
 def test_a_running_boxs_mode_tells_nothing() -> None:

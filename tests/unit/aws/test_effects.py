@@ -30,7 +30,7 @@ ROWS: list[tuple[Resource, Ends, tuple[str, ...], tuple[str, ...], bool]] = [
     (vm(hibernation="asked"), Ends.YES, ("disks",), (), False),
     (vm(root_device="instance-store"), Ends.NO, ("compute",), ("local_disk",), False),
     (vm(capacity_reservation="cr-1", gpus=T4), Ends.NO, ("reservation", "disks"), (), False),
-    (vm(tenancy="host"), Ends.NO, ("compute", "disks"), (), False),
+    (vm(tenancy="host"), Ends.NO, ("reservation", "disks"), (), False),
     (vm(tenancy="dedicated"), Ends.YES, ("disks",), (), False),
     (vm(ChargeType.RESERVED, lifecycle="capacity-block"), Ends.NO, ("reservation", "disks"), (), False),
     (vm(ChargeType.SPOT, spot_request_type="one-time", spot_request_state="active"), Ends.NO, ("compute",), (), False),

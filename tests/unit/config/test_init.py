@@ -21,7 +21,9 @@ def test_what_is_written_passes_check_once_the_variables_are_set(provider: str, 
     config = load(tmp_path / "costguard.yaml", dict.fromkeys(variables([provider]), "value"))
     assert {account.manifest.id for account in config.accounts.values()} == {provider}
     assert config.settings.mode == "dry_run"
-    assert {"idle-dev", "idle-training", "idle-serving", "ttl-tag", "untagged"} <= {p.name for p in config.policies}
+    assert {"idle-dev", "idle-training", "idle-serving", "ttl-tag", "untagged", "still-billed"} <= {
+        p.name for p in config.policies
+    }
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from costguard.domain.action import Action
 from costguard.domain.decision import Answer, GuardCode, Response, Verdict
@@ -19,6 +20,7 @@ from costguard.engine.evaluate import prepare
 from costguard.engine.guard import GUARDS, Case, answer_of, answers, guard, inventory_alarm, restarts
 from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Policy, Rung
+from costguard.rules.registry import RULES, parse_policy
 from costguard.testing.builders import (
     HOUR,
     MINUTE,
@@ -145,6 +147,20 @@ TABLE: list[tuple[GuardCode, Case]] = [
     (GuardCode.NOT_ARMED, case(dry=GuardCode.NOT_ARMED)),
     (GuardCode.DRY_RUN, case(dry=GuardCode.DRY_RUN)),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("do", [Response.STOP, Response.RELEASE, Response.SET_RELEASE_TIME])
+@pytest.mark.parametrize("rule", [name for name, kind in RULES.items() if not kind.may_stop])
+def test_a_rule_that_only_tells_ends_nothing_whatever_its_policy_says(rule: str, do: Response) -> None:
+    """C07: the configuration refuses such a rung; here it is refused although it got in."""
+    telling = parse_policy(next(iter(YAML(typ="safe").load(RULES[rule].example)["policies"])))
+    able = dict.fromkeys(("stop", "release", "set_release_time"), "full")
+    off = box(state=State.STOPPED, stop_effect=StopEffect(Ends.NO, ("compute",)))
+    asked = case(off, policy=telling, rung=Rung.model_validate({"do": do, "in": "24h"}),
+                 account={"allow_release": True, "capabilities": able})  # fmt: skip
+    answer = answer_of(asked, GuardCode.UNSUPPORTED)
+    assert answer is not None
+    assert (answer.answer, answer.reason) == (Answer.DENY, f"rule {rule} only tells; it never ends anything")
 
 
 @pytest.mark.parametrize(("code", "given"), TABLE, ids=lambda v: v.value if isinstance(v, GuardCode) else "")

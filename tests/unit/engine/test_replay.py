@@ -255,9 +255,10 @@ def test_policies_that_a_replay_cannot_judge_are_named() -> None:
         {"name": "month", "rule": "budget", "match": "all", "when": {"amount": "100 CNY", "period": "month"},
          "respond": [{"do": "notify"}]}
     )  # fmt: skip
+    off = parse_policy({"name": "off", "rule": "still_billed", "respond": [{"do": "notify"}]})
     one = box()
-    result = played((one, (run_of(),), tracks(one, [])), policies=[budget, idle_policy()])
-    assert set(result.skipped) == {"month"}
+    result = played((one, (run_of(),), tracks(one, [])), policies=[budget, off, idle_policy()])
+    assert set(result.skipped) == {"month", "off"}
     assert set(result.rules) == {"idle-dev"}
 
 

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from costguard.domain.resource import ChargeType, Ends, Kind
+from costguard.domain.finding import Outcome
+from costguard.domain.resource import ChargeType, Ends, Kind, State
+from costguard.rules.still_billed import STILL_BILLED, StillBilledWhen
+from costguard.testing.builders import make_snapshot
 from costguard_simulated.effects import compute_billing_ends
 from costguard_simulated.scenario import Personality
 from tests.unit.simulated.helpers import clock_at, machine, only, open_up, write
@@ -55,3 +58,13 @@ def test_the_aws_like_local_disk_is_lost(tmp_path: Path) -> None:
     effect = only(open_up(write(tmp_path, machine("a", sku="local"), personality="aws"), clock_at())).stop_effect
     assert effect is not None
     assert "local_disk" in effect.lost
+
+
+def test_a_machine_that_is_off_and_still_charged_is_a_finding(tmp_path: Path) -> None:
+    """C07: as at Alibaba Cloud, a stop of a type with local disks keeps charging, and so does the simulated bill."""
+    off = {"created": "-9d", "stopped": "-1d"}
+    path = write(tmp_path, machine("dear", sku="local", **off), machine("free", **off), machine("on", sku="local"))
+    boxes = open_up(path, clock_at()).list(Kind.VM, "r1")
+    assert {box.name: box.state for box in boxes if box.name != "on"} == dict.fromkeys(("dear", "free"), State.STOPPED)
+    answers = STILL_BILLED.judge(StillBilledWhen(), boxes, make_snapshot(*boxes, now=clock_at().now()))
+    assert [a.subject.name for a in answers if a.outcome is Outcome.FIRES] == ["dear"]

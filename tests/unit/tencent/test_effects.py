@@ -69,6 +69,14 @@ def test_a_stopped_box_is_judged_by_what_it_says(mode: str, ends: Ends) -> None:
     assert stop_effect(found).compute_billing_ends is ends
 
 
+def test_another_stop_helps_where_stop_charging_fits() -> None:
+    """C07: what to do about a box that is off and still charged."""
+    assert stop_effect(resource(box(state="STOPPED", stop_charging="KEEP_CHARGING"))).stop_again
+    for fields in ({"charge": "SPOTPAID"}, {"local_data_disk": True, "stop_charging": "NOT_APPLICABLE"}):
+        effect = stop_effect(resource(box(state="STOPPED", **fields)))
+        assert (effect.compute_billing_ends, effect.stop_again) == (Ends.NO, False)
+
+
 def test_an_unknown_charge_type_is_unknown() -> None:
     found = resource(box(charge="PAYBYTHEMOON"))
     assert found.charge_type is ChargeType.UNKNOWN

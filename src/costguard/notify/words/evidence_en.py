@@ -180,6 +180,15 @@ def _waste(v: Values, doc: Doc) -> str:
     return f"{told}{parts}{cost}"
 
 
+def _still_billed(v: Values, doc: Doc) -> str:
+    if "stop_again" not in v:
+        return ""
+    off = f"off for {v.span('stopped_for')}, and" if "stopped_for" in v else "off, and"
+    cost = f", about {v.money('cost')} since" if "cost" in v else ""
+    again, never = _ENDS_BILL.get(v.plain("provider"), _ENDS_BILL[""])
+    return f"{off} compute is still billed{cost}; {again if v.evidence.get('stop_again') else never}"
+
+
 def _unmonitored(v: Values, doc: Doc) -> str:
     if "cards_expected" not in v:
         return ""
@@ -213,6 +222,22 @@ def _expiry(v: Values, doc: Doc) -> str:
     return ", ".join(parts)
 
 
+# How to end the bill of a box that is off: by another stop, and where no stop can do it.
+_ENDS_BILL = {
+    "aliyun": (
+        "start it and stop it again in economical mode",
+        "economical mode does not fit its type or network: save its data and release it, or put it to use",
+    ),
+    "tencent": (
+        "start it and stop it again with 'No charges when shut down'",
+        "no stop ends its bill (spot instances and local disks are charged on): save its data and terminate it, "
+        "or put it to use",
+    ),
+    "": (
+        "start it and stop it again in the way that ends the bill",
+        "no stop ends its bill: save its data and release it, or put it to use",
+    ),
+}
 _AGENTS = {
     "aliyun": "install the NVIDIA driver and the CloudMonitor agent",
     "tencent": "install the GPU driver and the Cloud Monitor agent",
@@ -252,6 +277,7 @@ _RULES: Mapping[str, Callable[[Values, Doc], str]] = {
     "balance": _balance,
     "anomaly": _anomaly,
     "waste": _waste,
+    "still_billed": _still_billed,
     "untagged": _untagged,
     "unmonitored": _unmonitored,
     "quota": _quota,

@@ -181,6 +181,15 @@ def _waste(v: Values, doc: Doc) -> str:
     return f"{told}{parts}{cost}"
 
 
+def _still_billed(v: Values, doc: Doc) -> str:
+    if "stop_again" not in v:
+        return ""
+    off = f"已停机 {v.span('stopped_for')}" if "stopped_for" in v else "已停机"
+    cost = f"，停机以来约 {v.money('cost')}" if "cost" in v else ""
+    again, never = _ENDS_BILL.get(v.plain("provider"), _ENDS_BILL[""])
+    return f"{off}，计算费用仍在收{cost}；{again if v.evidence.get('stop_again') else never}"
+
+
 def _unmonitored(v: Values, doc: Doc) -> str:
     if "cards_expected" not in v:
         return ""
@@ -216,6 +225,21 @@ def _expiry(v: Values, doc: Doc) -> str:
     return "，".join(parts)
 
 
+# 怎样停止一台已停机器的计费：换一种方式再停一次；以及无论怎么停都照收的。
+_ENDS_BILL = {
+    "aliyun": (
+        "请启动后选“节省停机”模式重新停机",
+        "它的规格或网络不支持节省停机：请备份数据后释放，或者用起来",
+    ),
+    "tencent": (
+        "请开机后选“关机不收费”重新关机",
+        "竞价实例和带本地盘的机型关机也照收：请备份数据后销毁/退还，或者用起来",
+    ),
+    "": (
+        "请启动后换成能停止计费的方式重新停机",
+        "怎么停都照收：请备份数据后释放，或者用起来",
+    ),
+}
 _AGENTS = {
     "aliyun": "请安装 NVIDIA 驱动和云监控插件",
     "tencent": "请安装 GPU 驱动和云监控组件",
@@ -255,6 +279,7 @@ _RULES: Mapping[str, Callable[[Values, Doc], str]] = {
     "balance": _balance,
     "anomaly": _anomaly,
     "waste": _waste,
+    "still_billed": _still_billed,
     "untagged": _untagged,
     "unmonitored": _unmonitored,
     "quota": _quota,

@@ -26,6 +26,7 @@ RULES = {
     "idle": "Idle", "stuck": "Probably hung", "underused": "Underused", "lifetime": "Running too long",
     "schedule": "Running after hours", "spot_price": "Spot price above the limit", "budget": "Budget",
     "balance": "Balance is low", "anomaly": "Sudden spending", "waste": "Unused",
+    "still_billed": "Stopped but still charged",
     "untagged": "Tags are missing", "unmonitored": "Use can't be seen", "quota": "Quota is nearly used up",
     "expiry": "Expires soon",
 }  # fmt: skip

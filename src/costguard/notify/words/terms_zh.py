@@ -30,8 +30,8 @@ LOST = {
 RULES = {
     "idle": "空闲", "stuck": "疑似卡死", "underused": "用得不满", "lifetime": "运行超时",
     "schedule": "下班时间仍在运行", "spot_price": "竞价价格超过上限", "budget": "预算", "balance": "余额不足",
-    "anomaly": "费用突增", "waste": "闲置资源", "untagged": "缺少标签", "unmonitored": "看不到用量",
-    "quota": "配额将满", "expiry": "即将到期",
+    "anomaly": "费用突增", "waste": "闲置资源", "still_billed": "已停机仍在计费", "untagged": "缺少标签",
+    "unmonitored": "看不到用量", "quota": "配额将满", "expiry": "即将到期",
 }  # fmt: skip
 
 SOURCES = {

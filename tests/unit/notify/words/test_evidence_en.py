@@ -13,7 +13,7 @@ from costguard.domain.charge import Balance
 from costguard.domain.codec import encode
 from costguard.domain.finding import Evidence, Outcome, Subject, SubjectType
 from costguard.domain.quota import QuotaFact
-from costguard.domain.resource import ChargeType, Kind, Resource, State
+from costguard.domain.resource import ChargeType, Ends, Kind, Resource, State, StopEffect
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.time import local_midnight
 from costguard.domain.usage import Metric
@@ -173,6 +173,31 @@ def test_waste() -> None:
         "已停机 20 天，仍保留 data，每天 ¥24.00，至今 ¥480.00",
         "stopped for 20 days, still there: data, costs ¥24.00 a day, ¥480.00 since",
     )
+
+
+@pytest.mark.parametrize(
+    ("provider", "again", "zh", "en"),
+    [
+        ("aliyun", True, "请启动后选“节省停机”模式重新停机", "start it and stop it again in economical mode"),
+        ("aliyun", False, "不支持节省停机：请备份数据后释放，或者用起来", "save its data and release it"),
+        ("tencent", True, "请开机后选“关机不收费”重新关机", "stop it again with 'No charges when shut down'"),
+        ("tencent", False, "请备份数据后销毁/退还，或者用起来", "save its data and terminate it"),
+        ("simulated", True, "请启动后换成能停止计费的方式重新停机", "stop it again in the way that ends the bill"),
+        ("simulated", False, "怎么停都照收：请备份数据后释放，或者用起来", "no stop ends its bill"),
+    ],
+)
+def test_still_billed(provider: str, again: bool, zh: str, en: str) -> None:
+    effect = StopEffect(Ends.NO, ("compute", "disks"), stop_again=again)
+    box = make_resource(provider=provider, state=State.STOPPED, stop_effect=effect, price=cny("30"))
+    found = fired("still_billed", {}, make_snapshot(replace(box, stopped_at=NOW - 3 * HOUR)))
+    assert found[0].startswith("已停机 3 小时，计算费用仍在收，停机以来约 ¥90.00；")
+    assert found[1].startswith("off for 3 h, and compute is still billed, about ¥90.00 since; ")
+    unpriced = fired("still_billed", {}, make_snapshot(replace(box, price=None, stopped_at=None)))
+    assert unpriced[0].startswith("已停机，计算费用仍在收；")
+    assert unpriced[1].startswith("off, and compute is still billed; ")
+    for told_zh, told_en in (found, unpriced):
+        assert zh in told_zh
+        assert en in told_en
 
 
 def test_unmonitored() -> None:
