@@ -280,6 +280,22 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelProbe:
+    """One thing about a channel that was proved without sending anything. ``fine`` None: it could not be told."""
+
+    text: str
+    fine: bool | None
+    hint: str = ""
+
+
+@runtime_checkable
+class Probing(Protocol):
+    """A channel that can prove what it is allowed to do; what nobody sees, and nothing is changed by. Never raises."""
+
+    def probe(self) -> Sequence[ChannelProbe]: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Listening:
     """How a connection on which presses and lines come in is doing. ``since``: of ``connected``; ``opened`` counts
     connections; ``error`` is our sentence about why there is none."""

@@ -15,7 +15,7 @@ from costguard.domain.usage import Metric
 from costguard.errors import CostguardError, DeliveryError, PermissionDenied, ProviderError
 from costguard.notify.bulletins import test_facts
 from costguard.notify.render import render
-from costguard.ports import Budgets, Inventory, PermissionProbe, Probe
+from costguard.ports import Budgets, ChannelProbe, Inventory, PermissionProbe, Probe, Probing
 from costguard.store import inventory, sources, usage
 
 _CANDIDATES = 5
@@ -206,10 +206,17 @@ def _channels(app: App, send: bool) -> Iterator[Check]:
         yield Check("channels", Finding.WARNING, "no channel can send", "add channels: and notify.default")
     for worker in app.workers:
         channel = worker.channel
+        if isinstance(channel, Probing):
+            yield from (_probed(f"channel {channel.name}", probe) for probe in channel.probe())
         if not send:
             yield Check(f"channel {channel.name}", Finding.INFO, f"{channel.kind}, not tried", "try it with --send")
             continue
         yield send_test(app, channel.name)
+
+
+def _probed(area: str, probe: ChannelProbe) -> Check:
+    finding = {True: Finding.OK, False: Finding.FAULT, None: Finding.INFO}[probe.fine]
+    return Check(area, finding, probe.text, probe.hint)
 
 
 def send_test(app: App, name: str) -> Check:

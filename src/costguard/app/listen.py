@@ -1,6 +1,7 @@
 """Connections on which people's presses and lines come in from a chat: one for each channel that has any."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import groupby
 
 from costguard.app import settings as mapped
 from costguard.app.app import App
@@ -19,19 +20,34 @@ def chats(app: App, *, patience: Patience | None = None) -> list[Listener]:
     """Those of the configuration, not yet started. Only the leader's connect: a platform deals what comes in out among
     all connections, and followers do nothing."""
     desk = desk_of(app)
-    return [
-        _dingtalk(app, worker.channel, desk, patience)
-        for worker in app.workers
-        if isinstance(worker.channel, DingTalkApp)
-    ]
+    return _streams(app, desk, patience)
 
 
-def _dingtalk(app: App, channel: DingTalkApp, desk: Desk, patience: Patience | None) -> Stream:
+def _streams(app: App, desk: Desk, patience: Patience | None) -> list[Listener]:
+    """One for each application of DingTalk, whatever number of groups it writes to."""
+    channels = [worker.channel for worker in app.workers if isinstance(worker.channel, DingTalkApp)]
+    by_application = groupby(sorted(channels, key=_application), key=_application)
+    return [_stream(app, list(group), desk, patience) for _, group in by_application]
+
+
+def _application(channel: DingTalkApp) -> str:
+    return channel.application
+
+
+def _stream(app: App, channels: Sequence[DingTalkApp], desk: Desk, patience: Patience | None) -> Stream:
     routing = mapped.routing(app.config)
-    place = routing.places[channel.name]
-    clerk = Clerk(channel, desk, desk_words(place.language or routing.language), people=routing.people)
+    places = [routing.places[channel.name] for channel in channels]
+    speech = {place.name: desk_words(place.language or routing.language) for place in places}
+    clerk = Clerk(channels, desk, speech, routing.people)
+    channel = channels[0]
     loop = f"stream {channel.name}"
     app.beats.expect(loop, _EVERY_S)
+
+    def changed(state: Listening) -> None:
+        for one in channels:
+            metrics.LISTENING.labels(one.name).set(state.connected)
+            metrics.LISTENED.labels(one.name).set(state.opened)
+
     return Stream(
         channel.api,
         app.clock,
@@ -39,15 +55,7 @@ def _dingtalk(app: App, channel: DingTalkApp, desk: Desk, patience: Patience | N
         respond=clerk.respond,
         proxy=channel.proxy,
         leading=lambda: app.lead.leads,
-        changed=_told(channel.name),
+        changed=changed,
         beat=lambda: app.beats.beat(loop),
         patience=patience,
     )
-
-
-def _told(name: str) -> Callable[[Listening], None]:
-    def tell(state: Listening) -> None:
-        metrics.LISTENING.labels(name).set(state.connected)
-        metrics.LISTENED.labels(name).set(state.opened)
-
-    return tell

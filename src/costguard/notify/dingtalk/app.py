@@ -8,7 +8,7 @@ card's outTrackId is its key against duplicates; the robot has none.
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -20,9 +20,10 @@ from costguard.notify.dingtalk.api import ENDPOINT, ApiError, DingTalkApi
 from costguard.notify.dingtalk.app_config import DingTalkAppConfig
 from costguard.notify.dingtalk.card import STANDARD, buttons, track_id
 from costguard.notify.dingtalk.markup import TITLE_BYTES
+from costguard.notify.dingtalk.probe import probe
 from costguard.notify.inert import escape
 from costguard.notify.story import cut_bytes
-from costguard.ports import Clock, Message
+from costguard.ports import ChannelProbe, Clock, Message
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,8 @@ class DingTalkApp:
         self.name = config.name
         self.max_per_minute = config.max_per_minute or PER_MINUTE
         self._conversation = config.conversation
-        self._robot = config.robot_code or config.client_id.get_secret_value()
+        self.application = config.client_id.get_secret_value()
+        self._robot = config.robot_code or self.application
         self._template = config.card_template
         self.idempotent = self._template is not None
         self._clock = clock
@@ -63,7 +65,7 @@ class DingTalkApp:
         self.http = http
         self.memory: Memory | None = None
         self.api = DingTalkApi(
-            config.name, config.client_id.get_secret_value(), config.client_secret.get_secret_value(), http, clock,
+            config.name, self.application, config.client_secret.get_secret_value(), http, clock,
             endpoint=config.endpoint or ENDPOINT,
         )  # fmt: skip
 
@@ -126,6 +128,10 @@ class DingTalkApp:
     def say(self, text: str, title: str = "costguard", conversation: str = "") -> None:
         """Writes markdown into a group. Raises DeliveryError."""
         self._group(self._markdown(title, text), conversation or self.conversation or "")
+
+    def probe(self) -> Sequence[ChannelProbe]:
+        """Token, Stream, permissions and group, by calls that nobody sees and that change nothing."""
+        return probe(self.api, self.conversation, proxy=self.proxy, cards=self._template is not None)
 
     # ── the wire ────────────────────────────────────────────────────────────────────────────────────────
 

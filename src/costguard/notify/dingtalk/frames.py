@@ -55,12 +55,13 @@ class RobotMessage:
 @dataclass(frozen=True, slots=True)
 class CardClick:
     """A button of a card, clicked. ``id`` names the click, ``card`` is the outTrackId, ``action`` the button's id,
-    ``user`` a user id."""
+    ``user`` a user id, ``space`` the conversation where it was, as far as DingTalk says."""
 
     id: str
     card: str
     action: str
     user: str
+    space: str = ""
 
 
 def parse(text: str) -> Frame:
@@ -120,7 +121,7 @@ def card_click(frame: Frame) -> CardClick:
     card, user = data.get("outTrackId"), data.get("userId")
     if not isinstance(card, str) or not card or not isinstance(user, str) or not user:
         raise FrameError("a card's callback without outTrackId or userId")
-    return CardClick(frame.message_id or f"{card}/{action}/{user}", card, action, user)
+    return CardClick(frame.message_id or f"{card}/{action}/{user}", card, action, user, str(data.get("spaceId") or ""))
 
 
 def _text(data: Mapping[str, Any]) -> str:

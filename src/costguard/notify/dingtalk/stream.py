@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 Incoming = RobotMessage | CardClick
 
-_AGENT = f"costguard/{__version__}"
+AGENT = f"costguard/{__version__}"
 _MACHINE = SystemClock()
 _REMEMBERED = 2000
 _WAITING = 200
@@ -155,9 +155,8 @@ class Stream:
         return _MACHINE.monotonic() - began >= self._patience.steady.total_seconds()
 
     def _open(self) -> WebSocket:
-        place, ticket = self._api.open_stream(SUBSCRIPTIONS, _AGENT)
         socket = open_websocket(
-            f"{place}{'&' if '?' in place else '?'}ticket={quote(ticket, safe='')}",
+            address(*self._api.open_stream(SUBSCRIPTIONS, AGENT)),
             seconds=self._patience.open.total_seconds(),
             proxy=self._proxy,
             alive=self._patience.alive.total_seconds(),
@@ -280,6 +279,11 @@ class Stream:
                 self._handle(incoming)
             except Exception:  # one message must not end the work on all others
                 log.exception("channel %s: a message or click could not be worked on", self._api.name)
+
+
+def address(place: str, ticket: str) -> str:
+    """The URL of a connection; a secret, for one use."""
+    return f"{place}{'&' if '?' in place else '?'}ticket={quote(ticket, safe='')}"
 
 
 def _incoming(frame: Frame) -> Incoming | None:

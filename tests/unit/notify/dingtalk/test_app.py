@@ -30,9 +30,9 @@ OWNER = "zw01"
 
 
 def app(server: DingTalkApi, **fields: Any) -> DingTalkApp:
-    given = {"conversation": GROUP, "card_template": TEMPLATE, **fields}
+    given = {"name": "dev", "conversation": GROUP, "card_template": TEMPLATE, **fields}
     config = DingTalkAppConfig(
-        name="dev", client_id=SecretStr(CLIENT_ID), client_secret=SecretStr(CLIENT_SECRET), endpoint=server.url, **given
+        client_id=SecretStr(CLIENT_ID), client_secret=SecretStr(CLIENT_SECRET), endpoint=server.url, **given
     )
     return DingTalkApp(config, server.clock, HttpClient(deadline=timedelta(seconds=2)))
 

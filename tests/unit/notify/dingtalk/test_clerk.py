@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -47,10 +47,12 @@ class Rig:
     channel: DingTalkApp
     desk: Desk = field(default_factory=Desk)
     language: str = "zh"
+    others: list[DingTalkApp] = field(default_factory=list)
 
     @property
     def clerk(self) -> Clerk:
-        return Clerk(self.channel, self.desk, desk_words(self.language), people=PEOPLE)
+        speech = {channel.name: desk_words(self.language) for channel in (self.channel, *self.others)}
+        return Clerk([self.channel, *self.others], self.desk, speech, PEOPLE)
 
     def card(self) -> Card:
         if not self.server.cards:
@@ -59,7 +61,7 @@ class Rig:
         return found
 
     def click(self, action: str, user: str = "zw01") -> CardClick:
-        return CardClick("m1", self.card().out_track_id, action, user)
+        return CardClick("m1", self.card().out_track_id, action, user, GROUP)
 
     def line(self, text: str = "状态", *, user: str = "zw01", group: bool = True, session: bool = True) -> RobotMessage:
         where = GROUP if group else "cidalone"
@@ -220,6 +222,18 @@ def test_the_group_is_learned_from_somebody_known(rig: Rig, user: str, known: bo
     text = rig.server.sent[0].text
     assert ("从现在起" in text) is known
     assert (GROUP in text) is not known
+
+
+def test_each_group_is_its_own_channel(rig: Rig) -> None:
+    """Two groups of one application share its connection."""
+    rig.server.groups["cidsecond=="] = "第二个群"
+    rig.others = [app(rig.server, name="second", conversation="cidsecond==")]
+    rig.desk.reply = Reply("大家看", public=True)
+    rig.clerk.handle(replace(rig.click("mine"), space="cidsecond=="))
+    line = rig.line()
+    rig.clerk.handle(replace(line, conversation="cidsecond==", id="msg2", session=""))
+    assert [said.channel for said in rig.desk.asked] == ["second", "second"]
+    assert {sent.to for sent in rig.server.sent} == {("cidsecond==",)}
 
 
 def test_hostile_words_in_a_reply_are_only_text(rig: Rig) -> None:
