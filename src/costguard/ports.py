@@ -251,6 +251,8 @@ class Message:
     has one (Slack blocks). ``fallback`` is a short plain text sent when the platform refuses the body.
     ``idem_key`` goes along where the platform has such a key. ``mentions`` are the platform's own handles.
     ``plain``: the body is plain text and is sent without any markup. ``buttons`` are for channels that can be clicked.
+    ``to`` is the handle of the one person that it is for, where it is for nobody else. ``follows`` is the
+    ``message_ref`` of the message that began its story here; with ``outcome`` it says what became of that.
     """
 
     title: str
@@ -261,6 +263,9 @@ class Message:
     mentions: tuple[str, ...] = ()
     plain: bool = False
     buttons: tuple[Button, ...] = ()
+    to: str | None = None
+    follows: str | None = None
+    outcome: bool = False
 
 
 class Channel(Protocol):
@@ -293,6 +298,13 @@ class Probing(Protocol):
     """A channel that can prove what it is allowed to do; what nobody sees, and nothing is changed by. Never raises."""
 
     def probe(self) -> Sequence[ChannelProbe]: ...
+
+
+@runtime_checkable
+class Directory(Protocol):
+    """A channel that knows people by their address: ``find`` gives the platform's handle, None when it has none."""
+
+    def find(self, email: str) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Connections on which people's presses and lines come in from a chat: one for each channel that has any."""
+"""Connections on which people's presses and lines come in from a chat: one for each application that has any."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 from costguard.app import settings as mapped
+from costguard.app import slack
 from costguard.app.app import App
 from costguard.app.desk import desk_of
 from costguard.daemon import metrics
@@ -20,7 +21,7 @@ def chats(app: App, *, patience: Patience | None = None) -> list[Listener]:
     """Those of the configuration, not yet started. Only the leader's connect: a platform deals what comes in out among
     all connections, and followers do nothing."""
     desk = desk_of(app)
-    return _streams(app, desk, patience)
+    return [*_streams(app, desk, patience), *slack.sockets(app, desk)]
 
 
 def _streams(app: App, desk: Desk, patience: Patience | None) -> list[Listener]:

@@ -97,6 +97,10 @@ class StoreOutbox:
             return None
         return Sent(found.alert_key, found.channel, found.kind, found.facts_hash, found.sent_at)
 
+    def began(self, alert_key: str, channel: str) -> str | None:
+        with self._database.read() as conn:
+            return outbox.began(conn, alert_key, channel)
+
     def last_sent_at(self, channel: str) -> datetime | None:
         with self._database.read() as conn:
             newest = outbox.list_notices(conn, channel=channel, states=[NoticeState.SENT], limit=1)

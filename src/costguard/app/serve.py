@@ -15,9 +15,11 @@ from starlette.routing import BaseRoute
 from costguard import __version__
 from costguard.app import settings as mapped
 from costguard.app.app import App
+from costguard.app.desk import desk_of
 from costguard.app.explain import explain, explain_action
 from costguard.app.jobs import jobs
 from costguard.app.listen import chats
+from costguard.app.slack import posts
 from costguard.app.spend import run_spend
 from costguard.app.undo import undo
 from costguard.daemon.jobs import BackgroundDriver
@@ -25,6 +27,7 @@ from costguard.domain.action import Action
 from costguard.errors import AddressTaken, CostguardError
 from costguard.web.overview import ChatLine
 from costguard.web.site import Site, create
+from costguard.web.slack import routes as slack_routes
 
 _log = logging.getLogger(__name__)
 _STOP = timedelta(seconds=25)
@@ -73,7 +76,7 @@ def site_of(
         undo=undone,
         leading=lambda: app.lead.leads,
         chat=chat,
-        mounts=mounts,
+        mounts=[*mounts, *slack_routes(posts(app, desk_of(app)), app.clock)],
     )
 
 

@@ -24,6 +24,7 @@ from costguard.notify.email.config import EmailConfig
 from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.route import Person, Place, Routing
 from costguard.notify.settings import ChannelConfig, DeliverySettings
+from costguard.notify.slack.bot_config import SlackBotConfig
 from costguard.notify.slack.config import SlackConfig
 from costguard.notify.webhook.config import WebhookConfig
 from costguard.notify.wecom.config import WecomConfig
@@ -47,7 +48,7 @@ def owners(config: Config) -> tuple[EngineOwner, ...]:
                 or (owner.slack and "slack" in kinds)
                 or (owner.dingtalk_mobile and "dingtalk" in kinds)
                 or (owner.dingtalk and "dingtalk_app" in kinds)
-                or (owner.email and "email" in kinds)
+                or (owner.email and ("email" in kinds or any(map(finds_people, config.settings.channels))))
             ),
         )
         for owner in config.settings.owners
@@ -75,7 +76,9 @@ def engine_settings(config: Config) -> EngineSettings:
 def routing(config: Config) -> Routing:
     settings = config.settings
     return Routing(
-        places={c.name: Place(c.name, place_kind(c), c.language, c.fallback) for c in settings.channels},
+        places={
+            c.name: Place(c.name, place_kind(c), c.language, c.fallback, finds_people(c)) for c in settings.channels
+        },
         people={
             o.name: Person(o.name, o.language, o.slack, o.dingtalk_mobile, o.email, o.channels, o.dingtalk)
             for o in settings.owners
@@ -105,6 +108,11 @@ def place_kind(channel: Channel) -> str:
     return "dingtalk_app" if isinstance(channel, DingtalkChannel) and channel.mode == "stream" else channel.kind
 
 
+def finds_people(channel: ChannelBase) -> bool:
+    """Whether the channel can look people up by their address."""
+    return isinstance(channel, SlackChannel) and channel.token is not None
+
+
 def channel_config(channel: ChannelBase) -> ChannelConfig:
     """One configured channel as its sender takes it. Raises ConfigError for a kind that cannot send yet."""
     common: dict[str, Any] = {
@@ -114,6 +122,12 @@ def channel_config(channel: ChannelBase) -> ChannelConfig:
     match channel:
         case SlackChannel() if channel.url is not None:
             return SlackConfig(**common, url=channel.url)
+        case SlackChannel() if channel.token is not None:
+            return SlackBotConfig(
+                **common, token=channel.token, channel=channel.channel or "", app_token=channel.app_token,
+                signing_secret=channel.signing_secret,
+                endpoint=channel.endpoint.get_secret_value() if channel.endpoint else None,
+            )  # fmt: skip
         case DingtalkChannel() if channel.url is not None:
             return DingTalkConfig(**common, url=channel.url, secret=channel.secret, keyword=channel.keyword)
         case DingtalkChannel() if channel.client_id is not None:

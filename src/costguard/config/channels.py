@@ -18,8 +18,6 @@ from costguard.notify.webhook.sign import keys
 from costguard.rules.fields import Strict
 from costguard.rules.policy import Texts
 
-_NOT_YET = "not available in this version"
-
 
 def http_url(secret: SecretStr) -> SecretStr:
     """An http or https address with a host. The message never shows it: webhook addresses are secrets."""
@@ -67,8 +65,12 @@ class ChannelBase(Strict):
     and webhooks, 30 mails."""
 
 
+_BOT_ONLY = frozenset({"channel", "app_token", "signing_secret", "endpoint"})
+
+
 class SlackChannel(ChannelBase):
-    """Slack: an incoming webhook (``url``), or a bot (``token`` and ``channel``; ``app_token`` for buttons)."""
+    """Slack: an incoming webhook (``url``), or a bot (``token`` and ``channel``; for buttons and commands ``app_token``
+    or ``signing_secret``)."""
 
     kind: Literal["slack"]
 
@@ -76,16 +78,23 @@ class SlackChannel(ChannelBase):
     """The incoming webhook's address; it is the secret. A webhook can only post: no buttons, no updates."""
 
     token: Secret | None = None
-    """The bot's token (xoxb-…) with the right chat:write."""
+    """The bot's token (xoxb-…) with the scopes chat:write and commands, and where owners are known by their ``email``
+    also users:read and users:read.email."""
 
     channel: str | None = None
-    """The conversation's id (C…) that the bot posts to."""
+    """The conversation's id (C…) that the bot posts to; invite the bot to it. What is for one owner alone is written to
+    them directly."""
 
     app_token: Secret | None = None
-    """The app-level token (xapp-…) for Socket Mode: buttons and commands without a public URL."""
+    """The app-level token (xapp-…, scope connections:write) for Socket Mode: buttons and commands without a public URL.
+    Two installations must not share an app: Slack gives each press to one of them."""
 
     signing_secret: Secret | None = None
-    """Checks that a click that arrives over HTTP comes from Slack."""
+    """Checks that a press or command that arrives over HTTP comes from Slack: the app's Request URLs are
+    ``/slack/interactivity`` and ``/slack/commands`` of this service. Not needed with ``app_token``."""
+
+    endpoint: SecretUrl | None = None
+    """Where Slack's Web API is, when it is not https://slack.com/api/."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -93,6 +102,12 @@ class SlackChannel(ChannelBase):
             raise ValueError("slack needs either url (incoming webhook) or token and channel (bot)")
         if self.token is not None and not self.channel:
             raise ValueError("a slack bot needs channel, the id of the conversation (C…)")
+        if self.url is not None and (strange := sorted(self.model_fields_set & _BOT_ONLY)):
+            raise ValueError(f"a webhook has no {', '.join(strange)}: those are of a bot (token)")
+        if self.token is not None and self.token.get_secret_value().startswith("xapp-"):
+            raise ValueError("token is the bot's (xoxb-…); this is the app-level token, which belongs into app_token")
+        if self.app_token is not None and self.app_token.get_secret_value().startswith("xox"):
+            raise ValueError("app_token is the app-level token (xapp-…); this is the bot's, which belongs into token")
         return self
 
 
@@ -249,8 +264,8 @@ CHANNELS: Mapping[str, type[ChannelBase]] = {
 def unavailable(channel: ChannelBase) -> tuple[str, str] | None:
     """The key that asks for what this version cannot send to, and a sentence; None when it can."""
     match channel:
-        case SlackChannel(url=None):
-            return "token", f"the slack bot is {_NOT_YET}: an incoming webhook (url) can be used"
+        case SlackChannel(app_token=SecretStr()) if find_spec("websockets") is None:
+            return "app_token", "slack's Socket Mode needs the extra: pip install 'costguard[slack]'"
         case DingtalkChannel(mode="stream") if find_spec("websockets") is None:
             return "mode", "dingtalk stream mode needs the extra: pip install 'costguard[dingtalk]'"
     return None

@@ -22,6 +22,16 @@ class NoticeKind(StrEnum):
     REPORT = "report"
     APPROVAL = "approval"
 
+    @property
+    def outcome(self) -> bool:
+        """Whether it says what became of something that was announced."""
+        return self in (NoticeKind.RESULT, NoticeKind.FAILED, NoticeKind.KEPT, NoticeKind.CLEARED)
+
+    @property
+    def ends_story(self) -> bool:
+        """Whether what comes after it is another story. A failure is tried again."""
+        return self.outcome and self is not NoticeKind.FAILED
+
 
 class NoticeState(StrEnum):
     PENDING = "pending"
@@ -59,7 +69,8 @@ class Notice:
     ``idem_key`` is unique: the same fact is never queued twice. ``facts`` is a plain JSON document
     that rendering turns into words (see notify.render); it never holds a secret. ``not_after``: later
     than this it is pointless and is superseded. ``mention`` names the owners to mention.
-    ``owner_route`` marks the copy that goes to a known owner's own route.
+    ``owner_route`` marks the copy that goes to a known owner's own route; ``personal`` one that only that person asked
+    for: where the platform can, it is written to them directly.
     """
 
     id: str
@@ -82,6 +93,7 @@ class Notice:
     message_ref: str | None = None
     last_error: str | None = None
     fallback_of: str | None = None
+    personal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from costguard.notify.email.smtp import SmtpClient
 from costguard.notify.feishu.channel import FeishuBot
 from costguard.notify.feishu.config import FeishuConfig
 from costguard.notify.settings import ChannelConfig
+from costguard.notify.slack.bot import SlackBot
+from costguard.notify.slack.bot_config import SlackBotConfig
 from costguard.notify.slack.channel import SlackWebhook
 from costguard.notify.slack.config import SlackConfig
 from costguard.notify.webhook.channel import Webhook
@@ -64,6 +66,7 @@ def _over_smtp(channel: Callable[[Any, Clock, SmtpClient], Channel]) -> Make:
 CHANNEL_KINDS: Mapping[str, ChannelKind] = MappingProxyType(
     {
         "slack": ChannelKind(SlackConfig, _over_http(SlackWebhook)),
+        "slack_bot": ChannelKind(SlackBotConfig, _over_http(SlackBot)),
         "dingtalk": ChannelKind(DingTalkConfig, _over_http(DingTalkRobot)),
         "dingtalk_app": ChannelKind(DingTalkAppConfig, _over_http(DingTalkApp)),
         "feishu": ChannelKind(FeishuConfig, _over_http(FeishuBot)),

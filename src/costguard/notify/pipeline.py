@@ -19,9 +19,9 @@ from costguard.notify.mute import QuietHours, held_until, may_mention
 from costguard.notify.outbox import ChannelHealth, HealthState, Outbox
 from costguard.notify.pace import backoff, next_slot
 from costguard.notify.render import render
-from costguard.notify.route import Draft, Routing, fallback_copy, route
+from costguard.notify.route import Draft, Person, Routing, fallback_copy, route
 from costguard.notify.settings import DeliverySettings
-from costguard.ports import Channel, Clock, Message
+from costguard.ports import Channel, Clock, Directory, Message
 
 log = logging.getLogger(__name__)
 
@@ -219,17 +219,31 @@ class ChannelWorker:
 
     def _message(self, notice: Notice, now: datetime) -> Message:
         delivery = self._delivery()
-        mentions: dict[str, str] = {}
-        if self._addressed or may_mention(now, delivery.quiet):
-            for name in notice.mention:
-                person = delivery.routing.people.get(name)
-                if person and (handle := person.handle(self.channel.kind)):
-                    mentions[name] = handle
+        people = [delivery.routing.people[name] for name in notice.mention if name in delivery.routing.people]
+        handles = {person.name: handle for person in people if (handle := self._handle(person))}
+        mentions = handles if self._addressed or may_mention(now, delivery.quiet) else {}
         doubtful = (notice.last_error or "").startswith(_DOUBTFUL) and not self.channel.idempotent
-        return render(
+        message = render(
             notice.facts, fmt=self.channel.render_format, language=notice.language or delivery.routing.language,
             now=now, idem_key=notice.idem_key, mentions=mentions, repeat=doubtful,
         )  # fmt: skip
+        return replace(
+            message,
+            to=next(iter(handles.values()), None) if notice.personal else None,
+            follows=None if is_group(notice) else self._outbox.began(notice.alert_key, self.channel.name),
+            outcome=notice.kind.outcome or notice.facts.get("recovered") is True,
+        )
+
+    def _handle(self, person: Person) -> str | None:
+        """How the platform knows a person: as configured, or by the address."""
+        handle = person.handle(self.channel.kind)
+        if handle is None and person.email and isinstance(self.channel, Directory):
+            try:
+                return self.channel.find(person.email)
+            except DeliveryError as error:
+                # The message goes out all the same, and mentions nobody.
+                log.info("channel %s: %s could not be looked up: %s", self.channel.name, person.name, error)
+        return handle
 
     @property
     def _addressed(self) -> bool:

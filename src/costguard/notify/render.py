@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 FORMATS: Mapping[str, Callable[[Story, str, str], Message]] = {
     "slack": slack.message,
+    "slack_bot": slack.pressable,
     "dingtalk": dingtalk.message,
     "dingtalk_app": dingtalk_app.message,
     "wecom": wecom.message,

@@ -52,12 +52,17 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A configured channel, as routing sees it."""
+    """A configured channel, as routing sees it. ``by_email``: it can find people by their address."""
 
     name: str
     kind: str
     language: str | None = None
     fallback: str | None = None
+    by_email: bool = False
+
+    def reaches(self, person: "Person") -> bool:
+        """Whether this channel can mention the person or write to them."""
+        return bool(person.handle(self.kind) or (self.by_email and person.email))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,12 @@ def route(draft: Draft, routing: Routing) -> list[Notice]:
     for name in named or ([] if mentions else routing.default):
         if name in routing.places:
             mentions.setdefault(name, [])
-    return [_notice(draft, routing, name, people, own=name == own) for name, people in mentions.items()]
+    # Who asked for the owner alone did not ask for the conversation that can mention them.
+    public = named if draft.to else routing.default
+    return [
+        _notice(draft, routing, name, people, own=name == own, personal=len(people) == 1 and name not in public)
+        for name, people in mentions.items()
+    ]
 
 
 def owner_place(person: Person, named: Sequence[str], routing: Routing) -> str | None:
@@ -124,7 +134,7 @@ def owner_place(person: Person, named: Sequence[str], routing: Routing) -> str |
             return name
     for name in dict.fromkeys((*named, *routing.default, *routing.places)):
         place = routing.places.get(name)
-        if place and person.handle(place.kind):
+        if place and place.reaches(person):
             return name
     return None
 
@@ -149,16 +159,18 @@ def delivered_at(notices: Iterable[Notice]) -> datetime | None:
     return min((n.sent_at for n in told if n.state is NoticeState.SENT and n.sent_at), default=None)
 
 
-def _notice(draft: Draft, routing: Routing, channel: str, people: Sequence[str], *, own: bool) -> Notice:
+def _notice(
+    draft: Draft, routing: Routing, channel: str, people: Sequence[str], *, own: bool, personal: bool = False
+) -> Notice:
     place = routing.places[channel]
     key = f"{draft.key}@{channel}"
     wait = timedelta(0) if draft.kind in URGENT else routing.group_wait
-    personal = routing.people[people[0]].language if people else None
+    theirs = routing.people[people[0]].language if people else None
     return Notice(
         id=_id(key), kind=draft.kind, channel=channel, alert_key=draft.alert_key, idem_key=key, facts=draft.facts,
         created_at=draft.created_at, action_id=draft.action_id, mention=tuple(people),
-        language=place.language or personal or routing.language, owner_route=own, not_after=draft.not_after,
-        next_at=draft.created_at + wait,
+        language=place.language or theirs or routing.language, owner_route=own, not_after=draft.not_after,
+        next_at=draft.created_at + wait, personal=personal,
     )  # fmt: skip
 
 

@@ -166,6 +166,24 @@ def list_notices(
     return _all(conn, query.limit(limit))
 
 
+def began(conn: Connection, alert_key: str, channel: str) -> str | None:
+    """The ``message_ref`` of the message that began a story in a channel and that nothing has ended since."""
+    query = (
+        select(table.c.kind, table.c.message_ref)
+        .where(
+            table.c.alert_key == alert_key,
+            table.c.channel == channel,
+            table.c.state == NoticeState.SENT,
+            table.c.reason != SendReason.DIGESTED,
+        )
+        .order_by(table.c.sent_at, table.c.id)
+    )
+    first: str | None = None
+    for kind, ref in conn.execute(query):
+        first = None if kind.ends_story else first or ref
+    return first
+
+
 def replay(conn: Connection, now: datetime, notice_ids: Collection[str] | None = None) -> tuple[str, ...]:
     """Queues dead notices again (None: all of them), with their attempts forgotten; returns their ids."""
     dead = table.c.state == NoticeState.DEAD

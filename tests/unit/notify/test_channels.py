@@ -15,6 +15,7 @@ _ANY: TypeAdapter[ChannelBase] = TypeAdapter(Channel)
 _KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ENTRIES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
     "slack": ({"url": "https://hooks.slack.com/services/T0/B0/sEcret"}, ("sEcret",)),
+    "slack_bot": ({"token": "xoxb-sEcret", "channel": "C1", "app_token": "xapp-s"}, ("xoxb-sEcret", "xapp-s")),
     "dingtalk": ({"url": "https://h/robot/send?access_token=sEcret", "secret": "SECx"}, ("sEcret", "SECx")),
     "dingtalk_app": ({"mode": "stream", "client_id": "id", "client_secret": "sEcret"}, ("sEcret",)),
     "feishu": ({"url": "https://h/open-apis/bot/v2/hook/sEcret", "secret": "sIgn", "keyword": "k"}, ("sEcret", "sIgn")),
@@ -25,7 +26,7 @@ ENTRIES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
 
 
 # Two ways into one platform are two kinds of channel.
-PLATFORM = {"dingtalk_app": "dingtalk"}
+PLATFORM = {"dingtalk_app": "dingtalk", "slack_bot": "slack"}
 
 
 def entry(kind: str, **more: object) -> ChannelBase:
@@ -47,7 +48,8 @@ def test_from_the_configuration_to_a_channel(kind: str) -> None:
     assert (config.name, config.kind, config.language) == ("c", kind, "en")
     assert set(secrets) <= set(config.secrets())
     channel = build_channel(config, FakeClock(), deadline=timedelta(seconds=1))
-    assert (channel.name, channel.kind, channel.max_per_minute) == ("c", kind, 7)
+    assert (channel.name, channel.max_per_minute) == ("c", 7)
+    assert channel.kind in (kind, PLATFORM.get(kind))
     assert channel.render_format in {*FORMATS, *FACTUAL}
     assert "sEcret" not in f"{channel!r}{config!r}"
 
@@ -55,5 +57,8 @@ def test_from_the_configuration_to_a_channel(kind: str) -> None:
 @pytest.mark.parametrize("kind", ENTRIES)
 def test_the_platforms_own_pace_unless_told_otherwise(kind: str) -> None:
     channel = build_channel(channel_config(entry(kind)), FakeClock())
-    expected = {"slack": 60, "dingtalk": 18, "dingtalk_app": 18, "feishu": 90, "wecom": 18, "email": 30, "webhook": 60}
+    expected = {
+        "slack": 60, "slack_bot": 60, "dingtalk": 18, "dingtalk_app": 18, "feishu": 90, "wecom": 18, "email": 30,
+        "webhook": 60,
+    }  # fmt: skip
     assert channel.max_per_minute == expected[kind]

@@ -1,16 +1,21 @@
 """Story → Slack: Block Kit within all its limits, with nothing in the data able to mention, link or format.
 
 Limits (Block Kit reference, and the validators of slack_sdk): 50 blocks a message, header 150 characters,
-section text 3,000, context 10 elements; a whole message is kept under 10,000 characters because one
-undocumented cap near 13,200 has been reported.
+section text 3,000, context 10 elements, 25 buttons with labels of 75 and values of 2,000 characters; a whole message
+is kept under 10,000 characters because one undocumented cap near 13,200 has been reported.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from costguard.domain.press import Button
 from costguard.notify.story import Line, Span, Story, cut
 from costguard.ports import Message
 
 HEADER, SECTION, BLOCKS, TOTAL = 150, 3000, 50, 10_000
+LABEL, VALUE = 75, 2000
+ACTIONS, DECIDED = "costguard", "costguard_decided"
+_KINDS = ("header", "section", "context", "actions")
 _BREAKER = "\u200b"
 
 
@@ -26,6 +31,15 @@ def escape(text: str) -> str:
 
 def message(story: Story, idem_key: str, fallback: str) -> Message:
     """The message with its blocks. The title stays raw: the channel escapes it into ``text``."""
+    return _message(story, idem_key, fallback, ())
+
+
+def pressable(story: Story, idem_key: str, fallback: str) -> Message:
+    """The same with its buttons, for a bot that hears them."""
+    return _message(story, idem_key, fallback, story.buttons)
+
+
+def _message(story: Story, idem_key: str, fallback: str, buttons: tuple[Button, ...]) -> Message:
     blocks: list[dict[str, object]] = [
         {
             "type": "header",
@@ -37,10 +51,46 @@ def message(story: Story, idem_key: str, fallback: str) -> Message:
     blocks += _sections(_fitting(story, room))
     if footer := _spans(story.footer, story.mentions).strip():
         blocks.append({"type": "context", "elements": [_mrkdwn(footer)]})
+    body = "\n".join(map(_text, blocks))
+    if buttons:
+        footer_at = len(blocks) - (1 if footer else 0)
+        blocks.insert(footer_at, {"type": "actions", "block_id": ACTIONS, "elements": [_button(b) for b in buttons]})
     return Message(
-        title=story.title, body="\n".join(map(_text, blocks)), fallback=fallback, idem_key=idem_key,
-        payload={"blocks": blocks[:BLOCKS]}, mentions=tuple(story.mentions.values()),
+        title=story.title, body=body, fallback=fallback, idem_key=idem_key, payload={"blocks": blocks[:BLOCKS]},
+        mentions=tuple(story.mentions.values()), buttons=buttons,
     )  # fmt: skip
+
+
+def settled(blocks: Sequence[Mapping[str, Any]], text: str) -> list[dict[str, Any]]:
+    """A message's own blocks with what somebody decided in the place of its buttons. Only what :func:`message` makes
+    is taken over: the rest is not ours."""
+    kept = [dict(block) for block in blocks if block.get("type") in _KINDS and block.get("block_id") != DECIDED]
+    said: dict[str, Any] = {
+        "type": "section", "block_id": DECIDED, "text": _mrkdwn(f"*{escape(cut(text, SECTION // 4))}*")
+    }  # fmt: skip
+    at = next((i for i, block in enumerate(kept) if block["type"] == "actions"), len(kept))
+    kept = [block for block in kept if block["type"] != "actions"]
+    return [*kept[:at], said, *kept[at:]][:BLOCKS]
+
+
+def _button(button: Button) -> dict[str, object]:
+    element: dict[str, object] = {
+        "type": "button", "action_id": button.press.value, "value": cut(button.value, VALUE),
+        "text": _plain(button.label, LABEL),
+    }  # fmt: skip
+    if button.style != "plain":
+        element["style"] = button.style
+    if button.confirm is not None:
+        ask = button.confirm
+        element["confirm"] = {
+            "title": _plain(ask.title, 100), "text": _plain(ask.text, 300), "confirm": _plain(ask.yes, 30),
+            "deny": _plain(ask.no, 30),
+        }  # fmt: skip
+    return element
+
+
+def _plain(text: str, limit: int) -> dict[str, object]:
+    return {"type": "plain_text", "text": _utf16(text.strip() or "…", limit), "emoji": False}
 
 
 def _fitting(story: Story, room: int) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Index, Named, String, Table, TypedColumns, text
+from sqlalchemy import BigInteger, Column, Index, Named, String, Table, TypedColumns, false, text
 
 from costguard.domain.action import IN_FLIGHT, ActionState
 from costguard.domain.decision import GuardCode, Response
@@ -128,6 +128,7 @@ class NoticeColumns(TypedColumns):
     sent_at: Named[datetime | None] = Column(UtcDateTime)
     message_ref: Named[str | None]
     last_error: Named[str | None] = Column(FreeText)
+    personal: Named[bool] = Column(server_default=false())
     fallback_of: Named[str | None]
     worker: Named[str | None]
     lease_until: Named[datetime | None] = Column(UtcDateTime)

@@ -11,6 +11,7 @@ from costguard.notify.doc import Doc
 from costguard.notify.email import channel as email
 from costguard.notify.feishu.codes import CODES
 from costguard.notify.slack import channel as slack
+from costguard.notify.slack import words as slack_words
 from costguard.notify.webhook import channel as webhook
 from costguard.notify.wecom import errcodes as wecom
 from costguard.notify.words import terms_zh, words
@@ -85,6 +86,7 @@ def test_every_technical_sentence_has_its_chinese_one() -> None:
     known = terms_zh.TECHNICAL
     sentences = {m.detail for m in ERRCODES.values()} | {m.hint for m in ERRCODES.values() if m.hint}
     sentences |= {text for m in (*CODES.values(), *wecom.ERRCODES.values()) for text in (m.detail, m.hint) if text}
+    sentences |= {text for m in slack_words.WORDS.values() for text in (m.detail, m.hint) if text}
     sentences |= set(email.HINTS)
     sentences |= {*webhook._THEIRS.values(), webhook.REDIRECTED}
     sentences |= {security_hint(text) for text in ("keyword", "sign", "IP", "")} | set(slack._THEIRS.values())
