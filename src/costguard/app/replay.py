@@ -35,8 +35,8 @@ from costguard.rules.spot_price import ZONE
 from costguard.store import inventory, levers, power, prices, usage
 
 _ALL = timedelta(days=4000)
-_PIECE = 1_500_000
-_LEAST, _MOST = timedelta(hours=2), timedelta(days=7)
+_PIECE = 1_000_000
+_LEAST = timedelta(hours=2)
 # What a box of any kind has whenever it runs: the host tells it, no agent needed.
 _PRESENCE = (Metric.CPU_CORES, Metric.NETWORK)
 
@@ -173,11 +173,14 @@ def gather(
 
 
 def _cut(history: History, series: int, policies: Iterable[Policy]) -> History:
-    """With pieces small enough that the samples of one fit into little memory, whatever their period."""
+    """With pieces small enough that the samples of one fit into little memory, whatever their period.
+
+    The first is cut as if every sample came in the finest period there is; what it held tells how long the others are.
+    """
     periods = [p for account in history.accounts.values() for p in account.metric_period.values()]
-    period = min(periods, default=timedelta(minutes=1))
-    piece = period * (_PIECE // max(1, series))
-    return replace(history, chunk=min(max(piece, _LEAST, lookback(policies, history)), _MOST))
+    first = min(periods, default=timedelta(minutes=1)) * (_PIECE // max(1, series))
+    chunk = min(max(first, _LEAST, lookback(policies, history)), history.longest)
+    return replace(history, chunk=chunk, piece=_PIECE)
 
 
 def _reader(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 
 from costguard.domain.money import Money
@@ -79,10 +80,15 @@ class ResourceRef:
     @classmethod
     def parse(cls, text: str) -> "ResourceRef":
         """The inverse of ``str()``. Raises ValueError for another shape."""
-        parts = text.split("/", 4)
-        if len(parts) != 5 or not all(parts):
-            raise ValueError(f"not a full ref (provider/account/region/kind/id): {text!r}")
-        return cls(parts[0], parts[1], parts[2], Kind(parts[3]), parts[4])
+        return _parsed(text)
+
+
+@lru_cache(maxsize=16_384)
+def _parsed(text: str) -> ResourceRef:
+    parts = text.split("/", 4)
+    if len(parts) != 5 or not all(parts):
+        raise ValueError(f"not a full ref (provider/account/region/kind/id): {text!r}")
+    return ResourceRef(parts[0], parts[1], parts[2], Kind(parts[3]), parts[4])
 
 
 @dataclass(frozen=True, slots=True)

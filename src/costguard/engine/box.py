@@ -5,11 +5,12 @@ It answers when there was work and when there was rest; what follows from that i
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from costguard.domain.action import Action
+from costguard.domain.copies import copy_with
 from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import AccountFacts, PowerEvent
 from costguard.domain.usage import Metric, Series, UsageWindow, WindowSpec
@@ -54,9 +55,10 @@ class Windows(Mapping[WindowSpec, tuple[UsageWindow, ...]]):
         self._made: dict[WindowSpec, tuple[UsageWindow, ...]] = {}
 
     def __getitem__(self, spec: WindowSpec) -> tuple[UsageWindow, ...]:
-        if spec not in self._made:
-            self._made[spec] = self._box.window(spec, self._at)
-        return self._made[spec]
+        found = self._made.get(spec)
+        if found is None:
+            found = self._made[spec] = self._box.window(spec, self._at)
+        return found
 
     def __iter__(self) -> Iterator[WindowSpec]:
         return iter(self._made)
@@ -96,6 +98,7 @@ class Box:
     closed: dict[str, Action] = field(default_factory=dict)
     events: list[tuple[datetime, bool]] = field(default_factory=list)
     tracks: dict[Series, Track] = field(default_factory=dict)
+    by_metric: dict[Metric, list[Track]] = field(default_factory=dict)
     seen_use: bool = False
     _busy: dict[Levels, list[int]] = field(default_factory=dict)
     _last: dict[Levels, int] = field(default_factory=dict)
@@ -103,7 +106,10 @@ class Box:
     # --- samples
 
     def add(self, track: Track) -> None:
-        known = self.tracks.setdefault(track.series, Track(track.series))
+        known = self.tracks.get(track.series)
+        if known is None:
+            known = self.tracks[track.series] = Track(track.series)
+            self.by_metric.setdefault(track.series.metric, []).append(known)
         known.extend(track)
         self.seen_use = True
         self._busy.clear()
@@ -208,26 +214,31 @@ class Box:
 
     def window(self, spec: WindowSpec, at: int) -> tuple[UsageWindow, ...]:
         """Those of one spec at ``at`` (µs); samples from before the start do not count."""
+        tracks = self.by_metric.get(spec.metric)
+        if tracks is None:
+            return ()
         started = self.resource.started_at
         begun = micros(started) if started is not None else 0
         span = Span(at - self._delay(spec.metric), spec.length)
-        found = (t.window(span, begun) for s, t in self.tracks.items() if s.metric is spec.metric)
+        found = (track.window(span, begun) for track in tracks)
         return tuple(window for window in found if window is not None)
 
     # --- power
 
     def start(self, at: datetime) -> None:
-        self.resource = replace(self.resource, state=State.RUNNING, raw_state="running", started_at=at, stopped_at=None)
+        self.resource = copy_with(
+            self.resource, state=State.RUNNING, raw_state="running", started_at=at, stopped_at=None
+        )  # fmt: skip
         self.closed.clear()
 
     def stop(self, at: datetime) -> None:
-        self.resource = replace(self.resource, state=State.STOPPED, raw_state="stopped", stopped_at=at)
+        self.resource = copy_with(self.resource, state=State.STOPPED, raw_state="stopped", stopped_at=at)
         self.rows.clear()
 
     def seen(self, now: datetime) -> Resource:
         """As a listing at ``now`` would tell it, at the price of that time."""
         price = self.run.rate(now) if self.run is not None and self.run.rates else self.resource.price
-        return replace(self.resource, observed_at=now, price=price)
+        return copy_with(self.resource, observed_at=now, price=price)
 
     def power_events(self, since: datetime) -> tuple[PowerEvent, ...]:
         ref = self.resource.ref

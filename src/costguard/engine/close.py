@@ -1,10 +1,11 @@
 """Closing: which open ladders end this cycle because what they were about is no longer so."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.copies import copy_with
 from costguard.domain.decision import Decision, GuardCode
 from costguard.domain.finding import Judgement, Outcome, Subject, SubjectType
 from costguard.domain.ledger import LedgerEntry, LedgerKind
@@ -71,11 +72,11 @@ class Closing:
                 continue
             judgement = self._judgement(row)
             if self._policy_differs(row) or judgement is None or _another_run(row, judgement):
-                self.updates[row.id] = replace(row, clear_count=CLEAR_AFTER)
+                self.updates[row.id] = copy_with(row, clear_count=CLEAR_AFTER)
             elif judgement.outcome is Outcome.CLEAR:
                 self._count(row, judgement)
             elif judgement.outcome is Outcome.FIRES and row.clear_count:
-                self.updates[row.id] = replace(row, clear_count=0)
+                self.updates[row.id] = copy_with(row, clear_count=0)
             if self.latest(row).clear_count < CLEAR_AFTER:
                 holding[row.fingerprint] = row
         return holding
@@ -128,12 +129,12 @@ class Closing:
         verdict = defer(GuardCode.NOT_DUE, reason, row.due_at) if early else deny(GuardCode.UNKNOWN, reason)
         self.decisions.append(Decision(row.finding(), row.id, row.response, row.rung, verdict, row.due_at))
         if verdict.code is not row.code:
-            self.updates[row.id] = replace(row, code=verdict.code, reason=reason, updated_at=now)
+            self.updates[row.id] = copy_with(row, code=verdict.code, reason=reason, updated_at=now)
             kind = LedgerKind.DEFERRED if early else LedgerKind.REFUSED
             self.ledger.append(self._line(row, kind, reason, verdict.code.value))
         if (ref := row.subject.ref) is not None and self._timer_is_set(row):
             self.timers.append(TimerChange(ref, None, row.id, reason))
-            self.updates[row.id] = replace(restarted(row, now), code=verdict.code, reason=reason)
+            self.updates[row.id] = copy_with(restarted(row, now), code=verdict.code, reason=reason)
 
     def _count(self, row: Action, judgement: Judgement) -> int:
         """One more look with new data at which the finding did not hold."""
@@ -143,11 +144,11 @@ class Closing:
         if row.last_sample_at is not None and seen <= row.last_sample_at:
             return row.clear_count
         count = CLEAR_AFTER if judgement.reason in _AT_ONCE else row.clear_count + 1
-        self.updates[row.id] = replace(row, clear_count=count, last_sample_at=seen)
+        self.updates[row.id] = copy_with(row, clear_count=count, last_sample_at=seen)
         return count
 
     def _apply(self, row: Action, event: Event, change: Transition) -> None:
-        self.updates[row.id] = replace(change.action, clear_count=self.latest(row).clear_count)
+        self.updates[row.id] = copy_with(change.action, clear_count=self.latest(row).clear_count)
         self.ledger.extend(change.ledger)
         if (ref := row.subject.ref) is not None and self._timer_is_set(row):
             keep = self._snapshot.keeps.get(ref) if event.kind is EventKind.KEEP else None

@@ -7,6 +7,7 @@ change when costguard dares to act, change one function here and its row in the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from costguard.domain.action import Action
@@ -15,7 +16,7 @@ from costguard.domain.finding import Finding
 from costguard.domain.resource import ChargeType, Ends, Kind, Resource, State
 from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
 from costguard.domain.time import next_opening
-from costguard.engine.activity import Activity, activity_of
+from costguard.engine.activity import Activity, Seen, activity_of
 from costguard.engine.evaluate import Prepared
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
@@ -35,7 +36,7 @@ _NEEDS = {
 _LOST_DATA = frozenset({"local_disk"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
     """One rung of one ladder that would act on one resource, and all that guards may ask.
 
@@ -61,6 +62,13 @@ class Case:
     def ends(self) -> bool:
         """Whether the rung ends work on the box, now or by a timer."""
         return self.rung.do.ends_box
+
+    @cached_property
+    def seen(self) -> Seen | None:
+        """What its sources say of it, by the policy's own tests; asked by two guards."""
+        if self.resource is None:
+            return None
+        return activity_of(self.resource, self.snapshot, self.ready.kind.activity(self.ready.policy.when))
 
 
 Guard = Callable[[Case], Verdict | None]
@@ -129,13 +137,13 @@ def _works(case: Case) -> bool:
 
 
 def _activity(case: Case, wanted: Activity, code: GuardCode, choice: str) -> Verdict | None:
-    if not _works(case) or case.resource is None:
+    if not _works(case):
         return None
     when = case.ready.policy.when
     if isinstance(when, StopWhen) and getattr(when, choice) == "stop":
         return None
-    seen = activity_of(case.resource, case.snapshot, case.ready.kind.activity(when))
-    return deny(code, seen.reason) if seen.activity is wanted else None
+    seen = case.seen
+    return deny(code, seen.reason) if seen is not None and seen.activity is wanted else None
 
 
 def _busy(case: Case) -> Verdict | None:

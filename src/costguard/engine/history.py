@@ -52,7 +52,7 @@ class Track:
             return cls(series)
         at, values, periods = zip(*rows, strict=True)
         changes = [(at[0], periods[0])]
-        if min(periods) != max(periods):
+        if periods.count(periods[0]) != len(periods):
             changes += [(at[i + 1], b) for i, (a, b) in enumerate(pairwise(periods)) if a != b]
         return cls(series, changes, array("q", at), array("d", values))
 
@@ -166,7 +166,8 @@ class History:
     """[since, until) of a fleet, aware UTC.
 
     ``resources`` as they are known today, owners resolved; ``runs`` of each in time order. ``samples(a, b)`` gives the
-    samples with a < at ≤ b, one track for each series; it is asked for pieces of ``chunk`` one after the other.
+    samples with a < at ≤ b, one track for each series; it is asked for pieces one after the other, the first of them
+    ``chunk`` long, the later ones as long as holds ``piece`` samples (0: all of ``chunk``), at most ``longest``.
     ``step`` is the time between two looks, as between two polls of the use.
     """
 
@@ -177,6 +178,8 @@ class History:
     runs: Mapping[ResourceRef, tuple[Run, ...]]
     samples: Samples
     chunk: timedelta = timedelta(days=1)
+    piece: int = 0
+    longest: timedelta = timedelta(days=7)
     step: timedelta = timedelta(minutes=5)
     spot_prices: tuple[Price, ...] = ()
     on_demand_prices: tuple[Price, ...] = ()

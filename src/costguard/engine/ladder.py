@@ -4,11 +4,13 @@
 first cycle in which the finding held.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import pairwise
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.copies import copy_with
 from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import SubjectType
 from costguard.rules.lifetime import LifetimeWhen
@@ -51,13 +53,17 @@ def _fits(rung: Rung, threshold: str) -> bool:
     return not (rung.do.acts and threshold.startswith(FORECAST))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ladder:
     """The rungs of one subject, with the questions that planning asks of them."""
 
     rungs: tuple[Rung, ...]
 
-    @property
+    @cached_property
+    def _acting(self) -> tuple[int, ...]:
+        return tuple(index for index, rung in enumerate(self.rungs) if rung.do.acts)
+
+    @cached_property
     def first_warning(self) -> int | None:
         """The warning whose delivery starts the clock: the first with a rung behind it that acts."""
         for index, rung in enumerate(self.rungs):
@@ -67,7 +73,7 @@ class Ladder:
 
     def next_acting(self, start: int) -> int | None:
         """The first rung at or after ``start`` that changes something."""
-        return next((i for i in range(start, len(self.rungs)) if self.rungs[i].do.acts), None)
+        return next((index for index in self._acting if index >= start), None)
 
     def warned_before(self, index: int) -> bool:
         """Whether a warning comes before rung ``index``."""
@@ -119,7 +125,7 @@ def restarted(action: Action, now: datetime, *, approved: bool = False) -> Actio
 
     ``approved`` keeps a person's yes, for a restart that only the warning's age asks for.
     """
-    return replace(
+    return copy_with(
         action,
         state=ActionState.RECORDED if action.dry_run else ActionState.PROPOSED,
         rung=0,

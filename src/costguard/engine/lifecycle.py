@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.copies import copy_with
 from costguard.domain.decision import Answer, GuardCode, Response
 from costguard.domain.finding import Evidence
 from costguard.domain.ledger import LedgerEntry, LedgerKind
@@ -62,7 +63,7 @@ class _Step:
     settings: EngineSettings = field(default_factory=EngineSettings)
 
     def to(self, state: ActionState, **fields: object) -> Action:
-        return replace(self.action, state=state, updated_at=self.now, **fields)  # type: ignore[arg-type]
+        return copy_with(self.action, state=state, updated_at=self.now, **fields)
 
     def line(
         self, kind: LedgerKind, text: str, action: Action | None = None, money: Money | None = None
@@ -117,12 +118,12 @@ def _first_look(step: _Step) -> Transition:
     seen = _seen(step)
     if event.hook:
         assert event.hook_timeout is not None, "a hook has a timeout"
-        action = replace(
+        action = copy_with(
             seen, state=S.PREPARING, deadline=step.now + event.hook_timeout, hook_started_at=step.now,
             hook_run=None, hook_output=None,
         )  # fmt: skip
         return Transition(action, Do.HOOK)
-    return Transition(replace(seen, state=S.REVALIDATING, deadline=step.now + step.settings.call_deadline), Do.LOOK)
+    return Transition(copy_with(seen, state=S.REVALIDATING, deadline=step.now + step.settings.call_deadline), Do.LOOK)
 
 
 def _seen(step: _Step) -> Action:
@@ -135,7 +136,7 @@ def _second_look(step: _Step) -> Transition:
         raise IllegalEvent("a call needs a fresh token")
     if step.event.token == step.action.token:
         raise IllegalEvent("a token is used for one call only")
-    action = replace(
+    action = copy_with(
         _seen(step), state=S.EXECUTING, token=step.event.token, lease_token=step.event.lease_token,
         executed_at=step.now, deadline=step.now + step.settings.call_deadline,
     )  # fmt: skip

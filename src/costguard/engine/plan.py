@@ -6,10 +6,12 @@ wasteful go first. Nothing here calls out: a ladder that may act leaves as ``val
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from operator import attrgetter
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.copies import copy_with
 from costguard.domain.decision import ALLOW, Decision, GuardCode, Response, Verdict
 from costguard.domain.finding import Finding, Subject
 from costguard.domain.ledger import LedgerEntry
@@ -30,6 +32,8 @@ from costguard.engine.walk import NewId, Walk
 from costguard.rules.currency import Rates
 
 _SEVERITY = {Response.STOP: 0, Response.RELEASE: 1}
+_FRESH = frozenset({"updated_at", "subject", "evidence", "waste_per_hour", "reason"})
+_LASTING = attrgetter(*(f.name for f in fields(Action) if f.name not in _FRESH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +107,10 @@ def plan(
     inserts: list[Action] = []
     for walk in walks:
         if id(walk) in started:
-            action = advance(walk.action, Event(EventKind.DUE), snapshot.now, settings).action
+            due = advance(walk.action, Event(EventKind.DUE), snapshot.now, settings).action
+            action = copy_with(due, updated_at=snapshot.now)
         else:
             action = walk.settle()
-        action = replace(action, updated_at=snapshot.now)
         if walk.before is None:
             inserts.append(action)
         elif _differs(action, walk.before):
@@ -181,7 +185,7 @@ def _opened(finding: Finding, ladder: Ladder, dry: bool, now: datetime, new_id: 
 
 
 def _seen(finding: Finding, row: Action) -> Action:
-    return replace(
+    return copy_with(
         row,
         subject=finding.subject,
         since=min(row.since, finding.since),
@@ -232,7 +236,8 @@ def _choose(walks: list[Walk], flying: Mapping[Subject, Action], limits: Limits,
 
 def _start(walk: Walk, limits: Limits, started: set[int]) -> None:
     assert walk.acting is not None, "a candidate has a rung that acts"
-    walk.action = replace(walk.action, rung=walk.acting, response=walk.ladder.rungs[walk.acting].do, due_at=walk.due_at)
+    do = walk.ladder.rungs[walk.acting].do
+    walk.action = copy_with(walk.action, rung=walk.acting, response=do, due_at=walk.due_at)
     limits.take(walk.action)
     if walk.dry is not None:
         walk.recorded()
@@ -273,11 +278,4 @@ def _waste_first(group: list[Walk], rates: Rates) -> tuple[int, datetime, str]:
 
 def _differs(new: Action, old: Action) -> bool:
     """Whether a row is worth writing: fresh evidence alone is not."""
-    return new != replace(
-        old,
-        updated_at=new.updated_at,
-        subject=new.subject,
-        evidence=new.evidence,
-        waste_per_hour=new.waste_per_hour,
-        reason=new.reason,
-    )
+    return _LASTING(new) != _LASTING(old)

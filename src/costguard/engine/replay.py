@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.copies import copy_with
 from costguard.domain.decision import Decision
 from costguard.domain.finding import Subject, SubjectType
 from costguard.domain.notice import NoticeKind
@@ -118,11 +119,14 @@ class _Replay:
                 self._wake(box, micros(max(run.started, history.since)))
                 if run.ended is not None:
                     self._wake(box, micros(run.ended))
-        low = history.since - self.lookback
-        high = history.since
+        low, high, chunk = history.since - self.lookback, history.since, history.chunk
         while high < history.until:
-            high = min(high + history.chunk, history.until)
+            high = min(high + chunk, history.until)
+            before = self.samples
             self._load(low, high)
+            if history.piece and (read := self.samples - before):
+                fitting = (high - low) * (history.piece / read)
+                chunk = min(max(fitting, history.chunk), history.longest)
             self._work(micros(high))
             low = high
         return self._result()
@@ -365,7 +369,7 @@ class _Replay:
             self.told.setdefault(row.id, _Told(row, now, row.code.value))
         if row.state is ActionState.VALIDATING:
             row = self._carried_out(row, now)
-            self.executed.append(row if row.executed_at is not None else replace(row, executed_at=now))
+            self.executed.append(row if row.executed_at is not None else copy_with(row, executed_at=now))
             if row.state is ActionState.DONE and row.response.ends_billing:
                 self._stopped(box, row, now)
                 return

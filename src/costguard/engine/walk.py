@@ -4,10 +4,11 @@ Knows one ladder at a time. Limits and other policies on the same resource are t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.copies import copy_with
 from costguard.domain.decision import ALLOW, Answer, GuardCode, Response, Verdict
 from costguard.domain.finding import Finding
 from costguard.domain.ledger import LedgerEntry, LedgerKind
@@ -121,7 +122,7 @@ class Walk:
                 self._line(LedgerKind.RECORDED, "would notify")
             else:
                 self._notice(NoticeKind.NOTIFY, f"rung{index}", rung=rung, to=rung.to or ())
-            self.action = replace(self.action, rung=index + 1)
+            self.action = copy_with(self.action, rung=index + 1)
         return None
 
     def _first_warning(self, index: int) -> Verdict | None:
@@ -136,7 +137,7 @@ class Walk:
             return defer(GuardCode.OUTSIDE_HOURS, "the warning waits for the policy's only_during", until)
         if self.dry is not None:
             # A dry run's warning is recorded, and counts as delivered.
-            self.action = replace(self.action, warned_at=self.snapshot.now)
+            self.action = copy_with(self.action, warned_at=self.snapshot.now)
             self._line(LedgerKind.RECORDED, f"would warn: {self.response.value} in {format_duration(grace)}")
             return None
         rung = self.ladder.rungs[index]
@@ -152,7 +153,7 @@ class Walk:
                 return None
         do = self.ladder.rungs[acting].do
         told = self._notice(NoticeKind.WARN, f"rung{index}", rung=rung, to=to, due_in=grace, do=do)
-        self.action = replace(self.action, warning_id=told.id)
+        self.action = copy_with(self.action, warning_id=told.id)
         return None
 
     def _warn_again(self, index: int) -> None:
@@ -179,12 +180,12 @@ class Walk:
         if self.dry is not None or self.action.rung < len(self.ladder.rungs):
             return
         if self.action.due_at is None:
-            self.action = replace(self.action, due_at=None if repeat is None else now + repeat)
+            self.action = copy_with(self.action, due_at=None if repeat is None else now + repeat)
         elif repeat is not None and now >= self.action.due_at:
             rung = self.ladder.rungs[-1]
             about = f"repeat:{now:%Y%m%dT%H%M%S}"
             self._notice(NoticeKind.NOTIFY, about, rung=rung, to=rung.to or (), repeat=True)
-            self.action = replace(self.action, due_at=now + repeat)
+            self.action = copy_with(self.action, due_at=now + repeat)
 
     def _repeats_after(self) -> timedelta | None:
         """The longer of what the configuration and the rule say; None is never."""
@@ -236,7 +237,7 @@ class Walk:
 
     def recorded(self) -> None:
         """A dry run has come to where a real ladder would act; told once."""
-        self.action = replace(self.action, ended_at=self.snapshot.now)
+        self.action = copy_with(self.action, ended_at=self.snapshot.now)
         self._line(LedgerKind.RECORDED, f"would {self.response.value}")
 
     def settle(self) -> Action:
@@ -245,13 +246,14 @@ class Walk:
         if self.acting is not None and verdict.code is not action.code and verdict.answer is not Answer.ALLOW:
             kind = LedgerKind.REFUSED if verdict.answer is Answer.DENY else LedgerKind.DEFERRED
             self._line(kind, verdict.reason)
-        self.action = replace(
+        self.action = copy_with(
             action,
             state=self._state(),
             response=self.response,
             code=verdict.code,
             reason=verdict.reason,
             due_at=self.due_at if self.acting is not None else action.due_at,
+            updated_at=self.snapshot.now,
         )
         return self.action
 

@@ -10,6 +10,11 @@ def glob(patterns: Iterable[str], *, fold: bool = False) -> re.Pattern[str]:
 
     ``fold`` ignores case: for fences, which err to protect. No patterns match nothing.
     """
+    return _compiled(tuple(patterns), fold)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(patterns: tuple[str, ...], fold: bool) -> re.Pattern[str]:
     parts = ["".join(".*" if c == "*" else re.escape(c) for c in p) for p in patterns]
     return re.compile(rf"(?:{'|'.join(parts)})\Z" if parts else r"(?!)", re.DOTALL | (re.IGNORECASE if fold else 0))
 

@@ -6,6 +6,7 @@ Two sources, two statistics or two numbers of cards are two series and are never
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from typing import cast as typed_as
 from uuid import uuid4
@@ -14,6 +15,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Dialect,
     Float,
     Select,
     String,
@@ -213,13 +215,20 @@ def hours(
 def tracks(conn: Connection, known: Mapping[int, Series], since: datetime, until: datetime) -> Iterator[Track]:
     """The samples with ``since`` < at ≤ ``until`` of series by their numbers, one track for each that has some.
 
-    One range of the clustered key each; values come as the database holds them, past the column types.
+    One range of the clustered key each; values come as the database holds them, by the driver's own cursor: a replay
+    asks tens of thousands of times for tens of millions of rows.
     """
-    low, high = to_micros(since), to_micros(until)
-    for series_id, one in known.items():
-        rows = conn.execute(_TRACK, {"series": series_id, "low": low, "high": high}).all()
-        if rows:
-            yield Track.of(one, typed_as(Sequence[tuple[int, float, int]], rows))
+    asked = {"low": to_micros(since), "high": to_micros(until)}
+    text, places = _track_sql(conn.dialect)
+    cursor = conn.connection.cursor()
+    try:
+        for series_id, one in known.items():
+            asked["series"] = series_id
+            cursor.execute(text, asked if places is None else tuple(asked[name] for name in places))
+            if rows := cursor.fetchall():
+                yield Track.of(one, typed_as(Sequence[tuple[int, float, int]], rows))
+    finally:
+        cursor.close()
 
 
 def series_of(conn: Connection, metrics: Collection[Metric], refs: Collection[ResourceRef]) -> Mapping[int, Series]:
@@ -380,7 +389,6 @@ def _micros() -> ColumnElement[int]:
     return type_coerce(table.c.at, BigInteger)
 
 
-# Built once: a replay runs it tens of thousands of times.
 _TRACK = (
     select(_micros(), table.c.value, type_coerce(table.c.period, BigInteger))
     .where(
@@ -390,4 +398,13 @@ _TRACK = (
     )
     .order_by(table.c.at)
 )
+
+
+@lru_cache(maxsize=4)
+def _track_sql(dialect: Dialect) -> tuple[str, tuple[str, ...] | None]:
+    """The statement in the driver's own words, and the order of its parameters where they have no names."""
+    compiled = _TRACK.compile(dialect=dialect)
+    return str(compiled), None if compiled.positiontup is None else tuple(compiled.positiontup)
+
+
 _FIRST = select(func.min(_micros())).where(table.c.series_id == bindparam("series"))
