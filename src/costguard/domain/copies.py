@@ -8,17 +8,19 @@ from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
+from typing import cast as typed_as
 
 T = TypeVar("T")
 
 
 def copy_with(it: T, **changes: Any) -> T:
     """A copy of a dataclass with other values; every field is one of its constructor's. Raises KeyError for others."""
-    values_of, places = _shape(type(it))
+    kind: Any = type(it)
+    values_of, places = _shape(kind)
     values = list(values_of(it))
     for name, value in changes.items():
         values[places[name]] = value
-    return type(it)(*values)
+    return typed_as(T, kind(*values))
 
 
 @cache

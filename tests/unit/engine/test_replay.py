@@ -8,6 +8,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import randoms
 
 from costguard.domain.decision import GuardCode
 from costguard.domain.resource import Ends, Kind, Resource, StopEffect
@@ -276,9 +278,9 @@ def test_the_size_of_the_pieces_changes_nothing(hours: int) -> None:
     busy = [[(-6, 10), (19, 20)], [(-6, 1), (4, 5), (8, 9)], [(-6, 30)]]
     rows = [(b, (run_of(),), tracks(b, spans)) for b, spans in zip(boxes, busy, strict=True)]
     policies = [idle_policy(), lifetime_policy(when={"max_age": "210h"})]
-    settings = EngineSettings(per_hour=1, share=None)
-    whole = played(*rows, policies=policies, settings=settings, chunk=timedelta(hours=7))
-    pieces = played(*rows, policies=policies, settings=settings, chunk=timedelta(hours=hours))
+    limits = EngineSettings(per_hour=1, share=None)
+    whole = played(*rows, policies=policies, settings=limits, chunk=timedelta(hours=7))
+    pieces = played(*rows, policies=policies, settings=limits, chunk=timedelta(hours=hours))
     assert [(s.at, s.until, s.policy) for s in pieces.stops] == [(s.at, s.until, s.policy) for s in whole.stops]
     assert [(w.at, w.outcome) for w in pieces.warnings] == [(w.at, w.outcome) for w in whole.warnings]
 
@@ -316,10 +318,10 @@ def test_an_unknown_price_saves_nothing_and_is_said() -> None:
     assert stop.saved(RATES)[0] == cny("0")
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_looking_at_every_step_finds_nothing_more(seed: int) -> None:
-    """The looks that a replay leaves out are those that would have changed nothing."""
-    rng = Random(seed)
+@settings(max_examples=12)
+@given(randoms(use_true_random=True))
+def test_looking_at_every_step_finds_nothing_more(rng: Random) -> None:
+    """The looks that a replay leaves out are those that would have changed nothing, nor does the size of its pieces."""
     rows = []
     for number in range(5):
         one = box(f"i-{number}", price=cny(str(rng.randint(1, 50))), tags={"role": rng.choice(["dev", "train"])})
@@ -349,9 +351,10 @@ def test_looking_at_every_step_finds_nothing_more(seed: int) -> None:
     )  # fmt: skip
     policies = [idle_policy(), night, lifetime_policy(when={"max_age": f"{rng.randint(10, 300)}h"})]
     past = history(rows)
-    settings = EngineSettings(per_hour=rng.choice([None, 1, 3]), share=None)
-    thrifty = replay(policies, past, settings)
-    whole = _Replay(policies, past, settings)
+    limits = EngineSettings(per_hour=rng.choice([None, 1, 3]), share=None)
+    grown = replace(past, chunk=timedelta(hours=rng.choice([3, 7])), piece=rng.choice([500, 5_000]))
+    thrifty = replay(policies, grown, limits)
+    whole = _Replay(policies, past, limits)
     for one in whole.boxes:
         for step in range(int((past.until - past.since) / STEP) + 1):
             whole._wake(one, micros(past.since + step * STEP))
