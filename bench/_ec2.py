@@ -1,9 +1,12 @@
 """An EC2 that has 10,000 instances in pages made beforehand; as a process of its own, so that its CPU is not counted.
 
-``python -m bench._ec2 COUNT`` prints its port. Other listings are empty.
+``python -m bench._ec2 COUNT`` prints its port. Other listings are empty. A GET tells how often each action was called
+since the last GET.
 """
 
+import json
 import sys
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 from urllib.parse import parse_qs
@@ -72,11 +75,17 @@ def _answer(action: str, body: str) -> bytes:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     pages: ClassVar[list[bytes]] = []
+    calls: ClassVar[Counter[str]] = Counter()
+
+    def do_GET(self) -> None:
+        self._send(json.dumps(self.calls).encode(), "application/json")
+        self.calls.clear()
 
     def do_POST(self) -> None:
         text = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         asked = parse_qs(text)
         action = asked.get("Action", [""])[0]
+        self.calls[action] += 1
         if action == "GetCallerIdentity":
             body = (
                 b'<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>'
@@ -88,8 +97,11 @@ class Handler(BaseHTTPRequestHandler):
             body = self.pages[int(asked.get("NextToken", ["0"])[0])]
         else:
             body = _answer(action, _OTHERS.get(action, ""))
+        self._send(body, "text/xml")
+
+    def _send(self, body: bytes, type: str) -> None:
         self.send_response(200)
-        self.send_header("Content-Type", "text/xml")
+        self.send_header("Content-Type", type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.request import urlopen
 
 from bench._table import Line, is_full, show
 
@@ -29,6 +30,10 @@ notify: {{default: [ops]}}
 policies: [policies.yaml]
 """
 ROLES = ("dev", "train", "serve", "ci")
+
+
+# Who we are, the regions, the types, open reservations, and one for each other kind of the region.
+_EXTRA = 9
 
 
 def policies() -> str:
@@ -55,11 +60,14 @@ def bare(url: str) -> int:
 
 def guarded(url: str) -> int:
     """A first run of costguard: identity, every kind of the region, decisions, one transaction of each."""
-    from costguard.app.app import App
+    from sqlalchemy import func, select
+
+    from costguard.app.app import App, collect_rarely
     from costguard.config.load import load
     from costguard.net.clock import SystemClock
-    from costguard.store import inventory
+    from costguard.store.tables import resource
 
+    collect_rarely()
     with TemporaryDirectory(prefix="costguard-bench-") as folder:
         (Path(folder) / "policies.yaml").write_text(policies(), "utf-8")
         (Path(folder) / "costguard.yaml").write_text(CONFIG.format(url=url), "utf-8")
@@ -71,13 +79,13 @@ def guarded(url: str) -> int:
             app.lead.round()
             app.decide()
             with app.database.read() as conn:
-                return len(inventory.resources(conn))
+                return conn.execute(select(func.count()).select_from(resource)).scalar_one()
         finally:
             app.close()
 
 
 def in_process(work: Callable[[str], int], url: str) -> dict[str, float]:
-    """Runs ``work`` in a process of its own: {count, cpu (seconds of it, imports included), rss (MiB at most)}."""
+    """Runs ``work`` in a process of its own: {count, cpu (seconds, imports included), rss (MiB at most), API calls}."""
     told = subprocess.run(
         [sys.executable, "-m", "bench.ec2", "--child", work.__name__, url],
         check=True,
@@ -86,7 +94,8 @@ def in_process(work: Callable[[str], int], url: str) -> dict[str, float]:
         env={key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"},
     )
     answer: dict[str, float] = json.loads(told.stdout.splitlines()[-1])
-    return answer
+    with urlopen(url) as calls:
+        return {**answer, "calls": sum(json.load(calls).values())}
 
 
 def child(name: str, url: str) -> None:
@@ -115,6 +124,8 @@ def main() -> None:
             Line("ratio", run["cpu"] / listing["cpu"], "×", 1.3, digits=2),
             Line("memory of the bare listing", listing["rss"], "MiB"),
             Line("memory of costguard", run["rss"], "MiB", 250),
+            Line("API calls of the bare listing", listing["calls"], "calls", digits=0),
+            Line("API calls of costguard", run["calls"], "calls", listing["calls"] + _EXTRA, digits=0),
         ]
     )
 

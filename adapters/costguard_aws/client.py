@@ -21,6 +21,7 @@ from costguard.errors import AuthFailed, BadResponse, ConfigError, ProviderError
 from costguard.ports import AccountSpec, Clock
 from costguard_aws.credentials import AwsCredentials, AwsOptions
 from costguard_aws.errors import Call, translate
+from costguard_aws.fields import read_only_these
 from costguard_aws.sessions import make_session
 
 log = logging.getLogger("costguard_aws")
@@ -215,6 +216,8 @@ class Api:
         client: BaseClient = session.create_client(
             service, region_name=region, endpoint_url=self.spec.endpoint, config=config
         )
+        if service == "ec2":
+            read_only_these(client)
         return client
 
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from costguard.domain.resource import ResourceRef
-from costguard.errors import InvalidState, NotFound, Unsupported
+from costguard.errors import InvalidState, NotFound
 from costguard.ports import CommandResult
 from costguard_aws.client import Api
 
-DOCUMENT = "AWS-RunShellScript"
+SHELL, POWERSHELL = "AWS-RunShellScript", "AWS-RunPowerShellScript"
 OUTPUT_BYTES = 4_096
 _START_WITHIN = 60  # TimeoutSeconds is the time to start (30 s at least), not the run time
 
@@ -18,13 +18,13 @@ _UNREACHABLE = {"DeliveryTimedOut", "Undeliverable", "Terminated"}
 
 
 class CommandsRole:
-    """Runs a shell command on an instance."""
+    """Runs a command on an instance: by the shell, or by PowerShell where the agent says that it is Windows."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def run_command(self, ref: ResourceRef, command: str, timeout: timedelta, token: str) -> str:
-        """The command's id. Raises InvalidState when the agent is not online, Unsupported for Windows."""
+        """The command's id. Raises InvalidState when the agent is not online."""
         api = self._api
         call = api.call_of("ssm", ref.region, "SendCommand", mutates=True)
         answer = api.read(
@@ -35,20 +35,19 @@ class CommandsRole:
         )
         listed = api.required(answer, "InstanceInformationList", call)
         agent: Mapping[str, Any] = next((a for a in listed if a.get("InstanceId") == ref.id), {})
-        if agent.get("PlatformType") == "Windows":
-            raise call.failed(Unsupported, "hooks run on Linux only")
         if agent.get("PingStatus") != "Online":
             raise call.failed(InvalidState, f"the Systems Manager agent of {ref.id} is not online")
+        document, lines = _script(agent.get("PlatformType") or "", command)
         sent = api.mutate(
             "ssm",
             ref.region,
             "SendCommand",
             token,
             InstanceIds=[ref.id],
-            DocumentName=DOCUMENT,
+            DocumentName=document,
             TimeoutSeconds=_START_WITHIN,
             Comment=f"costguard {token}"[:100],
-            Parameters={"commands": [command], "executionTimeout": [str(max(1, int(timeout.total_seconds())))]},
+            Parameters={"commands": lines, "executionTimeout": [str(max(1, int(timeout.total_seconds())))]},
         )
         return str(api.required(sent.get("Command") or {}, "CommandId", call))
 
@@ -71,6 +70,16 @@ class CommandsRole:
         if status in {"Success", "Failed"} and exit_code is not None:
             return CommandResult("finished", exit_code, output)
         return CommandResult("failed", exit_code, output)
+
+
+def _script(platform: str, command: str) -> tuple[str, list[str]]:
+    """The document that runs it, and its lines, so that the exit code is the command's own.
+
+    PowerShell tells a program's exit code only when asked, and goes on after an error: either would read as 0, saved.
+    """
+    if platform == "Windows":
+        return POWERSHELL, ["$ErrorActionPreference = 'Stop'", command, "exit $LASTEXITCODE"]
+    return SHELL, [command]
 
 
 def _output(answer: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from costguard.testing.clock import FakeClock
 from tests.daemon.rig import IDLE, MINUTE, Cloud, rows, start
 from tests.fakes.dingtalk_openapi import Card, DingTalkApi, Sent
 from tests.fakes.dingtalk_reference import CLIENT_ID, CLIENT_SECRET, GROUP, TEMPLATE
-from tests.fakes.dingtalk_stream import DingTalkStream
+from tests.fakes.dingtalk_stream import DingTalkStream, Frame
 
 CONFIG = """\
 version: 1
@@ -67,12 +67,13 @@ class Office:
     def card(self) -> Card:
         return list(self.api.cards.values())[-1]
 
-    def button(self, label: str) -> str:
-        (found,) = [b for b in json.loads(self.card().params["btns"]) if b["text"] == label]
-        return str(found["event"]["params"]["actionId"])
-
-    def press(self, who: str, label: str) -> None:
-        assert self.stream.press(who, self.card(), self.button(label)).wait().acked
+    def press(self, who: str, label: str) -> Frame:
+        """Presses a button of the newest card as the platform's button group does: its number behind its id."""
+        number, found = next((n, b) for n, b in enumerate(json.loads(self.card().params["btns"])) if b["text"] == label)
+        event = found["event"]["params"]
+        frame = self.stream.press(who, self.card(), f"{event['actionId']}{number}", event["params"]).wait()
+        assert frame.acked
+        return frame
 
     def said(self, who: str, text: str) -> str:
         """What the robot answers to a line in the group."""
@@ -201,7 +202,7 @@ def test_in_english(group: Office) -> None:
 
 def test_a_delivery_that_comes_twice_is_one_press(group: Office) -> None:
     run_once(group.app)
-    frame = group.stream.press("zw01", group.card(), group.button("保留 2 小时")).wait()
+    frame = group.press("zw01", "保留 2 小时")
     group.stream.wait_until(lambda: group.card().params["btns"] == "[]")
     group.stream.send_again(frame)
     assert frame.wait().acked

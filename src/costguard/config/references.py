@@ -69,6 +69,7 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
         if channel is not None and (found := unavailable(channel)):
             errors.append(document.error(("channels", index, found[0]), found[1]))
     _armed(document, errors, warnings)
+    _heard(document, warnings)
     _money(document, errors)
     web = document.data.get("web")
     for loc, listen in texts(document, ("web", "listen")):
@@ -79,6 +80,17 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
     for section in ("metrics", "reports"):
         if document.data.get(section):
             warnings.append(document.error((section,), "checked, but not used by this version yet", key=True))
+
+
+def _heard(document: Document, warnings: list[ConfigError]) -> None:
+    """A chat where people can press and write, and nobody would be known there."""
+    owners = _listed(document, "owners")
+    if any(isinstance(owner, dict) and owner.get("dingtalk") for owner in owners):
+        return
+    for index, data in enumerate(_listed(document, "channels")):
+        if isinstance(data, dict) and data.get("kind") == "dingtalk" and data.get("mode") == "stream":
+            message = "no owner has a dingtalk user id, so nobody may press a button or write a command here"
+            warnings.append(document.error(("channels", index, "mode"), message))
 
 
 def expect(

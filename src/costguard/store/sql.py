@@ -30,7 +30,22 @@ def upsert(conn: Connection, table: Table[Any], rows: Sequence[dict[str, Any]], 
     """Inserts rows, or sets every other given column of the row that has the same ``keys``."""
     if not rows:
         return
-    conn.execute(_upsert(conn.dialect.name, table, tuple(keys), tuple(rows[0])), list(rows))
+    names = tuple(column.name for column in table.c if column.name in rows[0])
+    assert len(names) == len(rows[0]), f"{table.name} has no {rows[0].keys() - set(names)}"
+    upsert_plain(conn, table, names, _bound(conn.dialect, table, names, rows), keys)
+
+
+def add(conn: Connection, table: Table[Any], rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts rows."""
+    upsert(conn, table, rows, ())
+
+
+def _bound(
+    dialect: Dialect, table: Table[Any], names: Sequence[str], rows: Sequence[dict[str, Any]]
+) -> list[tuple[Any, ...]]:
+    """Rows as the column types hand them to the driver: of thousands of rows, at half of what the engine takes."""
+    binders = [(name, table.c[name].type.dialect_impl(dialect).bind_processor(dialect)) for name in names]
+    return [tuple([bind(row[name]) if bind else row[name] for name, bind in binders]) for row in rows]
 
 
 def insert_new(conn: Connection, table: Table[Any], row: dict[str, Any], keys: tuple[str, ...] = ()) -> bool:
@@ -58,7 +73,7 @@ def upsert_plain(
     conn.exec_driver_sql(str(compiled), list(rows))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _compiled(dialect: Dialect, table: Table[Any], keys: tuple[str, ...], names: tuple[str, ...]) -> SQLCompiler:
     return _upsert(dialect.name, table, keys, names).compile(dialect=dialect, column_keys=list(names))
 
@@ -67,6 +82,8 @@ def _compiled(dialect: Dialect, table: Table[Any], keys: tuple[str, ...], names:
 def _upsert(dialect: str, table: Table[Any], keys: tuple[str, ...], names: tuple[str, ...]) -> postgresql.Insert:
     """Kept, because building it costs far more than running it: ``excluded`` copies every column of the table."""
     statement = _insert(dialect, table)
+    if not keys:
+        return statement.inline()  # nobody asks for the ids that the database gives
     change = {name: statement.excluded[name] for name in names if name not in keys}
     return statement.on_conflict_do_update(index_elements=list(keys), set_=change)
 

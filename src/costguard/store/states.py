@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
 from costguard.rules.burn import ALWAYS_BILLED, billed_per_hour
 from costguard.store.rows import Rows
-from costguard.store.sql import chunks
+from costguard.store.sql import add, chunks
 from costguard.store.tables import resource_state as table
 
 
@@ -74,7 +74,7 @@ def record(conn: Connection, moves: Sequence[Move], gap: timedelta | None) -> No
         ended = update(table).where(table.c.ref == bindparam("key"), table.c.ended.is_(None))
         conn.execute(ended.values(ended=bindparam("at")), closing)
     if opening:
-        conn.execute(insert(table), [_ROWS.row(one) for one in opening])
+        add(conn, table, [_ROWS.row(one) for one in opening])
 
 
 def assume(conn: Connection, found: Sequence[Resource]) -> None:
@@ -90,8 +90,7 @@ def assume(conn: Connection, found: Sequence[Resource]) -> None:
         since = told if by_state else resource.created_at
         if since is not None and since < resource.observed_at:
             rows.append(_ROWS.row(_interval(resource, since, resource.observed_at)))
-    if rows:
-        conn.execute(insert(table), rows)
+    add(conn, table, rows)
 
 
 def close(conn: Connection, refs: Collection[ResourceRef], at: datetime) -> None:

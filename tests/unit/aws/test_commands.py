@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from costguard.errors import InvalidState, Unavailable, Unsupported
+from costguard.errors import InvalidState, Unavailable
 from costguard.ports import CommandResult
 from costguard.testing.cloud import Calls, Fault
 from costguard_aws.connection import AwsConnection
@@ -27,17 +27,37 @@ def test_the_run_time_is_not_the_time_to_start(aws: AwsConnection, server: AwsSe
     assert aws.command_result(BOX, run_id) == CommandResult("pending")
 
 
+@pytest.mark.parametrize("platform", ["Linux", "MacOS", "Windows"])
+@pytest.mark.parametrize("code", [0, 1, 75])
+def test_the_exit_code_is_the_commands_own(aws: AwsConnection, server: AwsServer, platform: str, code: int) -> None:
+    """C30: on Windows by PowerShell, which keeps a program's exit code to itself unless asked."""
+    server.ssm.agents[BOX.id] = ("Online", platform)
+    server.ssm.programs["ckpt --all"] = code
+    run_id = aws.run_command(BOX, "ckpt --all", TEN, "token-1")
+    assert aws.command_result(BOX, run_id) == CommandResult("finished", code)
+    assert server.calls[-2].params["TimeoutSeconds"] == 60
+    assert server.ssm.sent[0]["Parameters"]["executionTimeout"] == ["600"]
+
+
+def test_an_error_in_powershell_ends_the_script(aws: AwsConnection, server: AwsServer) -> None:
+    """Else `Copy-Item` of a file that is not there would go on to exit 0, which means saved."""
+    server.ssm.agents[BOX.id] = ("Online", "Windows")
+    aws.run_command(BOX, "Copy-Item C:\\ckpt D:\\", TEN, "token-1")
+    assert server.ssm.sent[0]["Parameters"]["commands"] == [
+        "$ErrorActionPreference = 'Stop'", "Copy-Item C:\\ckpt D:\\", "exit $LASTEXITCODE",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("agent", "kind"),
-    [(None, InvalidState), (("ConnectionLost", "Linux"), InvalidState), (("Online", "Windows"), Unsupported)],
+    "agent", [None, ("ConnectionLost", "Linux"), ("Inactive", "Linux"), ("ConnectionLost", "Windows")]
 )
-def test_nothing_is_sent_to_an_agent_that_cannot(
-    aws: AwsConnection, server: AwsServer, agent: tuple[str, str] | None, kind: type[Exception]
+def test_nothing_is_sent_to_an_agent_that_is_not_online(
+    aws: AwsConnection, server: AwsServer, agent: tuple[str, str] | None
 ) -> None:
     """A26."""
     if agent:
         server.ssm.agents[BOX.id] = agent
-    with pytest.raises(kind):
+    with pytest.raises(InvalidState):
         aws.run_command(BOX, "true", TEN, "t")
     assert server.mutations() == []
 

@@ -48,3 +48,15 @@ def test_one_account_configured_twice_is_said(tmp_path: Path) -> None:
 def test_a_page_for_others_is_fine_with_a_token(tmp_path: Path) -> None:
     text = "version: 1\nweb: {listen: '[::]:8787', tokens: [{name: ci, token: 0123456789abcdef0}]}\n"
     assert warnings(tmp_path, text) == []
+
+
+def test_a_chat_in_which_nobody_would_be_known(tmp_path: Path) -> None:
+    text = """\
+version: 1
+channels: [{name: dev, kind: dingtalk, mode: stream, client_id: a, client_secret: b}]
+owners: [{name: zw, dingtalk_mobile: "13800000000"}]
+"""
+    (told,) = warnings(tmp_path, text)
+    assert "channels[0].mode" in told
+    assert "nobody may press a button" in told
+    assert warnings(tmp_path, text.replace("dingtalk_mobile", "dingtalk")) == []

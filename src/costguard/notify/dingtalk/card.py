@@ -2,8 +2,8 @@
 
 A card is a template with variables, each a string of at most 1 KB. DingTalk's own template of its SDK needs no design:
 ``title``, ``markdown``, ``tips``, and buttons in ``sys_full_json_obj``. A template of one's own gets the same first
-three, and ``btns`` for a button group. A button's id is what it means (``keep_2h``); what the card is about stands in
-its outTrackId, which is also the key against duplicates.
+three, and ``btns`` for a button group. A button's id is what it means (``keep_2h``), and so is its parameter, which
+comes back unchanged; what the card is about stands in its outTrackId, which is also the key against duplicates.
 Source: 创建并投放卡片, 更新卡片, 事件回调 at open.dingtalk.com.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from costguard.domain.press import Button, Press
+from costguard.notify.dingtalk.frames import ACTION
 from costguard.notify.dingtalk.markup import markdown, written
 from costguard.notify.inert import escape
 from costguard.notify.story import Line, Span, Story, clean, cut, cut_bytes
@@ -25,6 +26,9 @@ ROBOT_BYTES = 13_500  # msgParam may have 15,000, and is JSON inside JSON
 _LABEL = 20
 _COLORS = {"plain": "gray", "primary": "blue", "danger": "red"}
 _ASK, _BACK = "ask.", "back."
+# Where one button names all of them, each is a letter.
+_LETTERS = dict(zip("abcdefghijklm", Press, strict=False))
+_LETTER = {press: letter for letter, press in _LETTERS.items()}
 
 
 def message(story: Story, idem_key: str, fallback: str) -> Message:
@@ -53,14 +57,19 @@ def buttons(shown: Sequence[Button], *, standard: bool) -> dict[str, str]:
     """The card's variable for its buttons; none at all is an empty group."""
     if standard:
         held = [
-            {"text": cut(b.label, _LABEL), "color": _COLORS[b.style], "id": _id(b, shown), "request": True}
+            {
+                "text": cut(b.label, _LABEL), "color": _COLORS[b.style], "id": _id(b, shown), "request": True,
+                "params": {ACTION: _id(b, shown)},
+            }
             for b in shown
-        ]
+        ]  # fmt: skip
         return {"sys_full_json_obj": _json({"msgButtons": held})}
     group = [
         {
             "text": cut(b.label, _LABEL), "color": _COLORS[b.style], "status": "normal",
-            "event": {"type": "sendCardRequest", "params": {"actionId": _id(b, shown), "params": {}}},
+            "event": {
+                "type": "sendCardRequest", "params": {"actionId": b.press.value, "params": {ACTION: _id(b, shown)}},
+            },
         }
         for b in shown
     ]  # fmt: skip
@@ -73,14 +82,16 @@ def asked(action: str, make: Callable[[Press], Button]) -> tuple[Button, ...] | 
     A button that asks first becomes its yes and its no; the no brings all of them back. ``make`` makes a button.
     """
     head, _, rest = action.partition("~")
+    if not rest:
+        return None
     try:
-        shown = tuple(make(Press(word)) for word in rest.split("+"))
+        shown = tuple(make(_LETTERS[letter]) for letter in rest)
         if head.startswith(_BACK):
             return shown
         if not head.startswith(_ASK):
             return None
         button = make(Press(head.removeprefix(_ASK)))
-    except ValueError:
+    except (ValueError, KeyError):
         return None
     yes, no = (button.confirm.yes, button.confirm.no) if button.confirm else (button.label, "")
     back = Button(button.press, no, f"{_BACK}~{rest}")
@@ -93,7 +104,7 @@ def _id(button: Button, shown: Sequence[Button]) -> str:
         return button.value
     if button.confirm is None:
         return button.press.value
-    return f"{_ASK}{button.press.value}~{'+'.join(b.press.value for b in shown)}"
+    return f"{_ASK}{button.press.value}~{''.join(_LETTER[b.press] for b in shown)}"
 
 
 def track_id(action_id: str, idem_key: str) -> str:

@@ -13,6 +13,9 @@ from typing import Any
 
 ROBOT_TOPIC = "/v1.0/im/bot/messages/get"
 CARD_TOPIC = "/v1.0/card/instances/callback"
+ACTION = "action"
+"""The parameter of a button that says what it means."""
+
 SUBSCRIPTIONS = ({"type": "CALLBACK", "topic": ROBOT_TOPIC}, {"type": "CALLBACK", "topic": CARD_TOPIC})
 
 
@@ -116,8 +119,12 @@ def card_click(frame: Frame) -> CardClick:
     content = data.get("content")
     held = _object(content, "the card's content") if isinstance(content, str) else content
     private = held.get("cardPrivateData") if isinstance(held, Mapping) else None
-    ids = private.get("actionIds") if isinstance(private, Mapping) else None
-    action = str(ids[0]) if isinstance(ids, list) and ids else ""
+    private = private if isinstance(private, Mapping) else {}
+    ids, params = private.get("actionIds"), private.get("params")
+    first = str(ids[0]) if isinstance(ids, list) and ids else ""
+    own = str(params.get(ACTION) or "") if isinstance(params, Mapping) else ""
+    # A button group numbers the ids of its buttons; what a button carries comes back as it is.
+    action = own or first.rstrip("0123456789")
     card, user = data.get("outTrackId"), data.get("userId")
     if not isinstance(card, str) or not card or not isinstance(user, str) or not user:
         raise FrameError("a card's callback without outTrackId or userId")

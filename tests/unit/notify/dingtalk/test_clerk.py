@@ -81,7 +81,11 @@ def shown(card: Card) -> list[dict[str, Any]]:
 
 
 def actions(card: Card) -> list[str]:
-    return [button["event"]["params"]["actionId"] for button in shown(card)]
+    return [carried(button) for button in shown(card)]
+
+
+def carried(button: dict[str, Any]) -> str:
+    return str(button["event"]["params"]["params"]["action"])
 
 
 def test_a_click_is_taken_to_the_desk(rig: Rig) -> None:
@@ -141,14 +145,12 @@ def test_a_stop_asks_first_and_can_be_taken_back(rig: Rig, language: str) -> Non
     assert changed["cardUpdateOptions"] == {"updateCardDataByKey": True}
     yes, no = json.loads(changed["cardData"]["cardParamMap"]["btns"])
     assert (yes["text"], no["text"]) == {"zh": ("✓ 现在关机", "先不关"), "en": ("✓ Stop now", "Not yet")}[language]
-    assert yes["event"]["params"]["actionId"] == "stop_now"
+    assert carried(yes) == "stop_now"
     assert yes["color"] == "red"
-    back = rig.clerk.respond(rig.click(no["event"]["params"]["actionId"]))
+    back = rig.clerk.respond(rig.click(carried(no)))
     again = json.loads(back["cardData"]["cardParamMap"]["btns"])
-    assert [b["event"]["params"]["actionId"] for b in again] == [
-        b["event"]["params"]["actionId"] for b in shown(rig.card())
-    ]
-    for action in (stop, no["event"]["params"]["actionId"]):
+    assert [carried(button) for button in again] == actions(rig.card())
+    for action in (stop, carried(no)):
         rig.clerk.handle(rig.click(action))
     assert rig.desk.asked == []
     assert rig.clerk.respond(rig.click("stop_now")) == {}
@@ -156,9 +158,7 @@ def test_a_stop_asks_first_and_can_be_taken_back(rig: Rig, language: str) -> Non
     assert len(rig.desk.asked) == 1
 
 
-@pytest.mark.parametrize(
-    "action", ["", "nonsense", "ask.", "ask.nonsense~keep_2h", "back.~", "back.~x", "ask.stop_now~"]
-)
+@pytest.mark.parametrize("action", ["", "nonsense", "ask.", "ask.nonsense~a", "back.~", "back.~X", "ask.stop_now~"])
 def test_a_click_that_means_nothing_does_nothing(rig: Rig, action: str) -> None:
     rig.clerk.handle(rig.click(action))
     assert rig.clerk.respond(rig.click(action)) == {}

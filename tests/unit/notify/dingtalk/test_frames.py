@@ -115,6 +115,17 @@ def test_a_click_without_card_or_person_is_refused(data: dict[str, object]) -> N
         card_click(parse(frame("CALLBACK", CARD_TOPIC, data)))
 
 
+def test_what_a_button_carries_beats_its_number_in_the_group() -> None:
+    """A button group numbers the ids of its buttons; a template's own button carries nothing."""
+    for private, action in (
+        ({"actionIds": ["keep_2h0"], "params": {}}, "keep_2h"),
+        ({"actionIds": ["stop_now3"], "params": {"action": "ask.stop_now~abd"}}, "ask.stop_now~abd"),
+        ({"actionIds": ["keep_2h"]}, "keep_2h"),
+    ):
+        data = {"outTrackId": "x", "userId": "u", "content": json.dumps({"cardPrivateData": private})}
+        assert card_click(parse(frame("CALLBACK", CARD_TOPIC, data))).action == action
+
+
 def test_a_click_without_a_button_means_nothing() -> None:
     for content in (None, {}, {"cardPrivateData": []}, {"cardPrivateData": {"actionIds": []}}):
         data = {"outTrackId": "x", "userId": "u", "content": content}
