@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from costguard import assets
 from costguard.app.app import App
@@ -71,9 +71,24 @@ def run_audit(
     if not offline:
         fine, metered = app.poll(progress), metered_calls(app, providers)
         fine &= _bills(app, before, providers, progress, whole=end <= now)
-    now = app.clock.now()
-    open_month = now < end
-    back = min(before, now - LEARNED_FROM) if open_month else before
+    facts = gather(app, chosen, start, end, before=before, providers=providers)
+    return audit(replace(facts, metered=metered)), fine
+
+
+def gather(
+    app: App,
+    name: str,
+    start: datetime,
+    end: datetime,
+    *,
+    before: datetime,
+    period: Literal["month", "week"] = "month",
+    providers: Sequence[str] = (),
+) -> AuditFacts:
+    """What the database knows of [start, end) and of what it is compared with, from ``before`` on."""
+    zone, now = app.config.settings.timezone, app.clock.now()
+    over = end <= now
+    back = before if over else min(before, now - LEARNED_FROM)
     with app.database.read() as conn:
         money = read_money(
             app, conn, start, end, now, back=local_midnight(back.astimezone(zone).date(), zone), providers=providers
@@ -83,30 +98,28 @@ def run_audit(
         statuses = sources.sources(conn)
     refs = {r.ref for r in money.resources}
     found = [f for f in evaluate(app.policies.values(), money.snapshot).findings if _of(f.subject.ref, refs)]
-    # A month that is over is judged as at its last moment.
-    at = money.snapshot if open_month else replace(money.snapshot, now=end - timedelta(microseconds=1))
-    return audit(
-        AuditFacts(
-            month=chosen,
-            start=start,
-            end=end,
-            now=now,
-            zone=zone,
-            rates=money.rates,
-            resources=money.resources,
-            intervals=[i for i in money.intervals if (i.ended or now) > start],
-            previous=[i for i in money.intervals if i.started < start],
-            bill=money.bill,
-            findings=found,
-            actions=[a for a in done if _of(a.subject.ref, refs)],
-            savings=[s for s in booked if s.ref in refs],
-            budgets=budgets(app.policies.values(), at),
-            forecast=money.forecast() if open_month else None,
-            sources=[s for s in statuses if not providers or _provider(app, s.account) in providers],
-            metered=metered,
-            language=app.config.settings.language,
-        )
-    ), fine
+    # What is over is judged as at its last moment.
+    at = replace(money.snapshot, now=end - timedelta(microseconds=1)) if over else money.snapshot
+    return AuditFacts(
+        month=name,
+        start=start,
+        end=end,
+        now=now,
+        zone=zone,
+        rates=money.rates,
+        resources=money.resources,
+        intervals=[i for i in money.intervals if (i.ended or now) > start],
+        previous=[i for i in money.intervals if i.started < start],
+        bill=money.bill,
+        findings=found,
+        actions=[a for a in done if _of(a.subject.ref, refs)],
+        savings=[s for s in booked if s.ref in refs],
+        budgets=budgets(app.policies.values(), at),
+        forecast=None if over else money.forecast(),
+        sources=[s for s in statuses if not providers or _provider(app, s.account) in providers],
+        language=app.config.settings.language,
+        period=period,
+    )
 
 
 def metered_calls(app: App, providers: Sequence[str] = ()) -> list[str]:

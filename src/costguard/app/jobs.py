@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from costguard.app.app import App
+from costguard.app.scheduled import ScheduledReports
 from costguard.daemon.accounts import Account
 from costguard.daemon.jobs import EVERY, Job
 from costguard.daemon.retention import tidy
@@ -24,6 +25,7 @@ _RETRY = timedelta(minutes=5)
 def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = None) -> list[Job]:
     """Every loop. ``deliver`` and ``act`` override their periods (a fast clock need not look so often)."""
     schedule = app.config.settings.schedule
+    reports = ScheduledReports.of(app)
 
     def leading(work: Callable[[], object]) -> Callable[[], None]:
         def run() -> None:
@@ -46,13 +48,14 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
             Job(f"inventory {name}", schedule.inventory, leading(_inventory(app, account)), wakes=CYCLE),
             Job(f"prices {name}", _DAY, leading(_prices(app, account))),
             Job(f"spot prices {name}", schedule.spot_prices, leading(_spot(app, account))),
-            Job(f"bills {name}", schedule.charges, leading(_bills(app, account))),
+            Job(f"bills {name}", schedule.charges, leading(_bills(app, account, reports))),
             Job(f"usage {name}", schedule.usage, leading(_usage(app, account)), wakes=CYCLE),
         ]
     found += [
         Job(CYCLE, schedule.cycle, leading(_decide(app))),
         Job("watch", timedelta(minutes=1), leading(app.watch.round)),
         Job("reminders", timedelta(minutes=1), leading(app.reminders.round)),
+        Job("reports", timedelta(minutes=1), leading(reports.round)),
         Job("deliver", deliver or schedule.deliver, leading(app.deliver)),
         Job("act", act or schedule.act, leading(app.actor.run)),
         Job("retention", _DAY, leading(lambda: tidy(app.database, app.clock.now(), app.config.settings.retention))),
@@ -105,11 +108,11 @@ def _prices(app: App, account: Account) -> Callable[[], object]:
     return work
 
 
-def _bills(app: App, account: Account) -> Callable[[], object]:
+def _bills(app: App, account: Account, reports: ScheduledReports) -> Callable[[], object]:
     wanted = {policy.rule for policy in app.config.policies}
 
     def work() -> None:
-        app.biller.charges(account)
+        app.biller.charges(account, reports.unsettled())
         app.biller.balance(account)
         if "quota" in wanted:
             known, _ = app.poller.regions(account)

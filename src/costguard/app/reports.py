@@ -83,9 +83,26 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def words(language: str) -> dict[str, str]:
-    """The report's words in ``zh`` or ``en``."""
-    return {key: pair[1 if language == "zh" else 0] for key, pair in _WORDS.items()}
+# What a week says otherwise than a month.
+_WEEK: Mapping[str, tuple[str, str]] = {
+    "title": ("Report", "费用报告"),
+    "previous": ("Week before", "前一周"),
+    "forecast": ("The week", "本周合计"),
+    "drivers": ("What changed against the week before", "与前一周相比的变化"),
+    "metered": ("Billable API calls", "计费 API 调用"),
+}
+
+
+def words(document: Document) -> dict[str, str]:
+    """The words of a document's report, in its language."""
+    told = {**_WORDS, **(_WEEK if document.get("period") == "week" else {})}
+    return {key: pair[1 if document["language"] == "zh" else 0] for key, pair in told.items()}
+
+
+def title(document: Document) -> str:
+    """``Audit 2026-02 · draft``; a week has its days, and no stage: its bill is settled with the month's."""
+    t, name = words(document), str(document["month"]).replace("/", " – ")
+    return f"{t['title']} {name}" + ("" if document.get("period") == "week" else f" · {t[document['stage']]}")
 
 
 def money_of(value: Mapping[str, str] | None) -> Money | None:
@@ -115,7 +132,8 @@ def html(document: Document) -> str:
     ]  # fmt: skip
     return _template().render(
         d=document,
-        t=words(document["language"]),
+        t=words(document),
+        title=title(document),
         language=document["language"],
         amount=shown,
         days=bars,
@@ -161,10 +179,10 @@ def _number(text: str) -> bool:
 
 def markdown(document: Document) -> str:
     """For a ticket or a chat."""
-    t, spend, forecast = words(document["language"]), document["spend"], document["forecast"]
+    t, spend, forecast = words(document), document["spend"], document["forecast"]
     bounds = f", {shown(forecast['low'])} – {shown(forecast['high'])}" if forecast["low"] else ""
     lines = [
-        f"# {t['title']} {document['month']} ({t[document['stage']]})",
+        f"# {title(document)}",
         "",
         f"- {t['amount']}: **{shown(spend['amount'])}**; {t['previous']}: {shown(spend['previous'])}",
         f"- {t['billed']}: {shown(spend['billed'])}; {t['estimated']}: {shown(spend['estimated'])}",

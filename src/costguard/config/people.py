@@ -123,22 +123,31 @@ class Reminder(Strict):
 
 
 class Report(Strict):
-    """A monthly report that is sent by itself."""
+    """A report that is sent by itself: each month about the month before, or each week about the seven days before."""
 
     name: Name
-    """Its name in messages."""
+    """What it is known by. A report that is renamed starts anew."""
 
     day: int = Field(1, ge=1, le=28)
-    """The day of the month."""
+    """A monthly report's day of the month."""
+
+    weekday: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] | None = None
+    """Makes it weekly: the day on which it is sent, about the seven days before. Not together with day or revise."""
 
     at: ClockText = clock_time(9)
-    """When, local time."""
+    """When, local time. One that was missed is made up for once."""
 
     to: Texts = Field(min_length=1)
-    """Channels."""
+    """Channels. Chats get eight lines; e-mail gets them with the whole report attached."""
 
     format: Literal["html", "markdown", "csv"] = "html"
-    """How it is written."""
+    """How the attached report is written."""
 
     revise: Literal["final", "never"] = "final"
-    """Whether it is sent again once the bill is final and differs."""
+    """Whether a monthly report is sent again once the bill is final and differs, with what changed."""
+
+    @model_validator(mode="after")
+    def _one_rhythm(self) -> Self:
+        if self.weekday and (extra := self.model_fields_set & {"day", "revise"}):
+            raise ValueError(f"a report is monthly or weekly: weekday does not go with {' and '.join(sorted(extra))}")
+        return self

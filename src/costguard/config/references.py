@@ -77,9 +77,8 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
         if host and not is_loopback(host) and not web.get("tokens"):
             message = f"{host} is reachable from other machines: web.tokens needs at least one token"
             errors.append(document.error(loc, message))
-    for section in ("metrics", "reports"):
-        if document.data.get(section):
-            warnings.append(document.error((section,), "checked, but not used by this version yet", key=True))
+    if document.data.get("metrics"):
+        warnings.append(document.error(("metrics",), "checked, but not used by this version yet", key=True))
 
 
 def _heard(document: Document, warnings: list[ConfigError]) -> None:

@@ -97,11 +97,13 @@ class TimeRange:
         occurs twice takes the first occurrence.
         """
         if self.start is None and self.end is None:
-            return _at(day, clock_time(), self.timezone), _at(day + timedelta(days=1), clock_time(), self.timezone)
+            return local_time(day, clock_time(), self.timezone), local_time(
+                day + timedelta(days=1), clock_time(), self.timezone
+            )
         start = self.start or clock_time()
         end = self.end or clock_time()
         end_day = day if end > start else day + timedelta(days=1)
-        return _at(day, start, self.timezone), _at(end_day, end, self.timezone)
+        return local_time(day, start, self.timezone), local_time(end_day, end, self.timezone)
 
     def covers(self, at: datetime, calendar: Calendar) -> bool:
         """Whether the instant ``at`` (aware) lies in a range that began today or yesterday."""
@@ -114,7 +116,8 @@ class TimeRange:
         return False
 
 
-def _at(day: date, wall: clock_time, zone: ZoneInfo) -> datetime:
+def local_time(day: date, wall: clock_time, zone: ZoneInfo) -> datetime:
+    """A wall-clock time of a local date, in UTC; one that a DST change skips is the first instant after the gap."""
     at = datetime.combine(day, wall, tzinfo=zone).astimezone(UTC)
     local = at.astimezone(zone)
     if local.time() != wall or local.date() != day:
@@ -128,7 +131,7 @@ def _at(day: date, wall: clock_time, zone: ZoneInfo) -> datetime:
 
 def local_midnight(day: date, zone: ZoneInfo) -> datetime:
     """The start of a local date, in UTC."""
-    return _at(day, clock_time(), zone)
+    return local_time(day, clock_time(), zone)
 
 
 def midnight_after(at: datetime, zone: ZoneInfo) -> datetime:

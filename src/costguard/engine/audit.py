@@ -7,6 +7,7 @@ without a rate, and every number says whether it is an estimate (price × hours)
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from costguard.domain.action import Action, ActionState
@@ -31,13 +32,16 @@ from costguard.rules.currency import Rates
 
 # Noon of the 3rd: no provider settles a month earlier.
 _FINAL_AFTER = timedelta(days=2, hours=12)
+# The verdicts on a stop that everything but the dry run allowed.
+_ONLY_DRY = frozenset({GuardCode.DRY_RUN, GuardCode.NOT_ARMED})
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFacts:
-    """Everything an audit reads. ``start``/``end`` bound the month in ``zone`` (end exclusive, UTC);
-    ``now`` is the moment of the report. ``intervals`` are what was observed or assumed, ``previous`` those that reach
-    into the month before; ``bill`` holds both months. ``metered`` names the API calls that cost money."""
+    """Everything an audit reads. ``start``/``end`` bound the month in ``zone`` (end exclusive, UTC), or the seven days
+    of a week; ``month`` is its name. ``now`` is the moment of the report. ``intervals`` are what was observed or
+    assumed, ``previous`` those that reach into the time before; ``bill`` holds both. ``metered`` names the API calls
+    that cost money."""
 
     month: str
     start: datetime
@@ -57,11 +61,20 @@ class AuditFacts:
     sources: Sequence[SourceStatus] = ()
     metered: Sequence[str] = ()
     language: Language = "en"
+    period: Literal["month", "week"] = "month"
 
     @property
     def until(self) -> datetime:
         """Up to where the month is known."""
         return min(self.now, self.end)
+
+    @property
+    def before(self) -> tuple[datetime, datetime]:
+        """What it is compared with: the month before, or the seven days before."""
+        if self.period == "month":
+            return month_bounds(month_before(self.month), self.zone)
+        first = self.start.astimezone(self.zone).date() - timedelta(days=7)
+        return local_midnight(first, self.zone), self.start
 
 
 def month_bounds(month: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
@@ -90,7 +103,7 @@ def default_month(now: datetime, zone: ZoneInfo) -> str:
 def audit(facts: AuditFacts) -> dict[str, object]:
     """The ``costguard.audit/1`` document."""
     start, until = facts.start, facts.until
-    before = month_bounds(month_before(facts.month), facts.zone)
+    before = facts.before
     estimates = [
         *spend(facts.previous, *before, facts.zone, facts.bill.services),
         *spend(facts.intervals, start, until, facts.zone, facts.bill.services),
@@ -104,6 +117,7 @@ def audit(facts: AuditFacts) -> dict[str, object]:
     return {
         "schema": "costguard.audit/1",
         "month": facts.month,
+        "period": facts.period,
         "generated_at": instant(facts.now),
         "timezone": facts.zone.key,
         "language": facts.language,
@@ -190,7 +204,7 @@ def _payments(facts: AuditFacts) -> dict[str, object]:
     paid = {
         means: encode(facts.rates.total(amounts, facts.until).money) for means, amounts in facts.bill.payments.items()
     }
-    if facts.bill.invoiced:
+    if facts.bill.invoiced and facts.period == "month":
         paid["invoiced"] = encode(facts.rates.total(facts.bill.invoiced, facts.until).money)
     return paid
 
@@ -203,7 +217,7 @@ def _named(lines: Iterable[dict[str, object]], names: Mapping[ResourceRef, str])
 def _forecast(facts: AuditFacts, total: Line) -> dict[str, object]:
     """The month's end: what is known of a month that is over, else what the forecast says, else what runs now."""
     if facts.end <= facts.now:
-        return {"amount": encode(total.amount), "low": None, "high": None, "method": "the month is over"}
+        return {"amount": encode(total.amount), "low": None, "high": None, "method": f"the {facts.period} is over"}
     if facts.forecast is not None:
         return forecast_json(facts.forecast)
     burn = facts.rates.total((b for r in facts.resources if (b := billed_per_hour(r)) is not None), facts.until).money
@@ -290,21 +304,33 @@ def still_costs(resource: Resource, attached: Mapping[ResourceRef, Money | None]
 
 
 def _would_have(facts: AuditFacts) -> list[dict[str, object]]:
-    """Per policy: dry-run ladders that came due, and what the month would have cost less."""
+    """Per policy: dry-run stops that nothing but the dry run held back, and what the month would have cost less."""
     groups: dict[str, list[Money]] = {}
     counts: dict[str, int] = {}
-    until = facts.until
     for action in facts.actions:
-        if action.dry_run and action.response is Response.STOP and action.due_at and action.due_at <= until:
-            counts[action.policy] = counts.get(action.policy, 0) + 1
-            if action.waste_per_hour is not None:
-                ended = min(action.ended_at or until, until)
-                saved = action.waste_per_hour.per_hour_for(max(timedelta(0), ended - max(action.due_at, facts.start)))
-                groups.setdefault(action.policy, []).append(saved)
+        if (span := _would_have_stopped(action, facts.until)) is None:
+            continue
+        began, ended = span
+        counts[action.policy] = counts.get(action.policy, 0) + 1
+        if action.waste_per_hour is not None:
+            saved = action.waste_per_hour.per_hour_for(max(timedelta(0), ended - max(began, facts.start)))
+            groups.setdefault(action.policy, []).append(saved)
     return [
-        {"policy": name, "actions": count, "saved": encode(facts.rates.total(groups.get(name, []), until).money)}
+        {"policy": name, "actions": count, "saved": encode(facts.rates.total(groups.get(name, []), facts.until).money)}
         for name, count in sorted(counts.items())
     ]
+
+
+def _would_have_stopped(action: Action, until: datetime) -> tuple[datetime, datetime] | None:
+    """From when to when a dry-run stop would have saved. A row that still records has its ``ended_at`` from when it
+    would have stopped, and the finding still holds; a closed one has there when the finding no longer held."""
+    if not action.dry_run or action.response is not Response.STOP:
+        return None
+    if action.state is ActionState.RECORDED:
+        began, ended = action.ended_at, until
+    else:
+        began, ended = action.due_at if action.code in _ONLY_DRY else None, action.ended_at or until
+    return None if began is None or began > until else (began, min(ended, until))
 
 
 def _decisions_needed(facts: AuditFacts) -> list[str]:

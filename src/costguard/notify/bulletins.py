@@ -188,10 +188,31 @@ def reminder_box(
 
 
 def report_facts(
-    *, title: str, lines: Sequence[str], now: datetime, timezone: str, links: Mapping[str, str] | None = None
+    *,
+    name: str,
+    period: str,
+    start: datetime,
+    end: datetime,
+    now: datetime,
+    timezone: str,
+    numbers: Mapping[str, object],
+    command: str = "",
+    changes: Sequence[Mapping[str, object]] | None = None,
+    was: object = None,
+    attachment: Mapping[str, str] | None = None,
+    links: Mapping[str, str] | None = None,
 ) -> Facts:
-    """A report whose author has already put it into words (the report's own language and eight lines)."""
-    return document(NoticeKind.REPORT, now, timezone, False, links, dedup=title, title=title, lines=list(lines))
+    """A report in eight lines. ``period`` ∈ month, week; ``numbers`` and ``changes`` as :mod:`costguard.engine.report`
+    gives them; ``changes`` are told by the final one that revises a draft, whose amount ``was``. ``command`` shows the
+    whole report. ``attachment`` (``name``, ``type``, ``content``) goes with e-mail only."""
+    stage = "revised" if changes is not None else str(numbers["stage"])
+    return document(
+        NoticeKind.REPORT, now, timezone, False, links,
+        dedup=f"{name} {start.isoformat()} {stage}",
+        name=name, period=period, start=start, end=end, stage=stage, command=command, was=was,
+        changes=None if changes is None else list(changes), attachment=attachment,
+        **{key: value for key, value in numbers.items() if key != "stage"},
+    )  # fmt: skip
 
 
 def test_facts(*, channel: str, now: datetime, timezone: str) -> Facts:

@@ -55,6 +55,42 @@ def sample_action(resource: Resource | None = None, **changes: object) -> Action
     return Action(**{**fields, **changes})  # type: ignore[arg-type]
 
 
+def _json(amount: str) -> dict[str, str]:
+    return {"amount": amount, "currency": "CNY"}
+
+
+def _report(period: str) -> dict[str, Any]:
+    """A report's frame: February, or the week up to 1 March."""
+    end = datetime(2026, 2, 28, 16, 0, tzinfo=UTC)
+    start = datetime(2026, 1, 31, 16, 0, tzinfo=UTC) if period == "month" else end - timedelta(days=7)
+    return {
+        "name": f"{period}ly", "period": period, "start": start, "end": end, "now": SAMPLE_NOW,
+        "timezone": SAMPLE_ZONE,
+    }  # fmt: skip
+
+
+def _numbers(**changed: object) -> dict[str, object]:
+    return {
+        "stage": "draft", "amount": _json("16412"), "previous": _json("15200"), "billed": _json("15900"),
+        "estimated": _json("16100"), "difference": _json("-200"), "through": "2026-02-27", "gaps": 2,
+        "saved": _json("2113.4"), "lost": _json("34.74"), "stops": 12, "would_stops": 9, "would_save": _json("1204"),
+        "wasted": [
+            {"name": "test1", "amount": _json("1200"), "span": {"seconds": 96 * 3600}},
+            {"name": "train-a800-03", "amount": _json("312.66"), "span": {"seconds": 9 * 3600}},
+        ],
+        "owners": [
+            {"key": "zhangwei", "amount": _json("10500")}, {"key": "lilei", "amount": _json("5012")},
+            {"key": "unallocated", "amount": _json("880")}, {"key": "wang", "amount": _json("20")},
+        ],
+        "false_stops": 1,
+        "decisions": {
+            "zh": ["dev-2：idle-dev 执行失败，等待人工处理：没有权限", "3 个运行中的资源没有负责人：请打标签或认领"],
+            "en": ["dev-2: idle-dev failed and holds: not permitted", "3 running resources have no owner: tag them"],
+        },
+        "next": {"code": "failed", "name": "dev-2", "id": "i-dev2", "action": "act-1", "count": 1},
+    } | changed  # fmt: skip
+
+
 def sample_facts() -> Mapping[str, Mapping[str, Any]]:
     """By name: every kind of message once, and the variants of a warning."""
     box, when = sample_resource(), {"now": SAMPLE_NOW, "timezone": SAMPLE_ZONE}
@@ -143,8 +179,28 @@ def sample_facts() -> Mapping[str, Mapping[str, Any]]:
         "reminder": b.reminder_facts(
             owner="zhangwei", now=SAMPLE_NOW, timezone=SAMPLE_ZONE, boxes=boxes, tonight=(_cny("465.50"),)
         ),
-        "report": b.report_facts(
-            title="3月周报", lines=("花费 ¥16,412.00", "已确认节省 ¥2,113.40"), now=SAMPLE_NOW, timezone=SAMPLE_ZONE
+        "report": b.report_facts(**_report("month"), numbers=_numbers(), command="costguard audit --month 2026-02"),
+        "report_final": b.report_facts(
+            **_report("month"),
+            numbers=_numbers(
+                stage="final", amount=_json("16512.40"), billed=_json("16512.40"), difference=_json("412.4"),
+                through="2026-02-28", gaps=0,
+            ),
+            was=_cny("16412"), command="costguard audit --month 2026-02",
+            changes=[
+                {"what": "amount", "from": _json("16412"), "to": _json("16512.40")},
+                {"what": "billed", "from": _json("15900"), "to": _json("16512.40")},
+                {"what": "owner", "key": "lilei", "from": _json("5012"), "to": _json("5112.40")},
+            ],
+        ),
+        "report_week": b.report_facts(
+            **_report("week"), numbers=_numbers(
+                amount=_json("3920.5"), previous=_json("4100"), estimated=_json("3920.5"),
+                billed=None, difference=None, through=None,
+                owners=[{"key": "zhangwei", "amount": _json("3920.5")}],
+                saved=_json("0"), lost=_json("0"), stops=0, gaps=0, wasted=[], false_stops=0, decisions={},
+                next={"code": "enforce", "name": "idle-dev", "amount": _json("1204")},
+            ),
         ),
         "test": b.test_facts(channel="ops", now=SAMPLE_NOW, timezone=SAMPLE_ZONE),
     }  # fmt: skip

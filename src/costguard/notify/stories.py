@@ -217,7 +217,8 @@ def _reminder(t: Teller) -> Told:
 
 
 def _report(t: Teller) -> Told:
-    return clean(t.doc.text("title")), [Line("", text(clean(line))) for line in t.doc.texts("lines")], []
+    lines = [t.line(label, *said) for label, said in t.words.report_lines(t.doc, t.zone)]
+    return t.words.report_title(t.doc, t.zone), lines, []
 
 
 def _test(t: Teller) -> Told:

@@ -6,6 +6,7 @@ import pytest
 
 from costguard.config.load import load
 from costguard.config.references import is_loopback
+from costguard.errors import ConfigErrors
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,26 @@ owners: [{name: zw, dingtalk_mobile: "13800000000"}]
     assert "channels[0].mode" in told
     assert "nobody may press a button" in told
     assert warnings(tmp_path, text.replace("dingtalk_mobile", "dingtalk")) == []
+
+
+@pytest.mark.parametrize(
+    ("report", "complaint"),
+    [
+        ("{name: r, to: [ops], weekday: mon, day: 3}", "monthly or weekly: weekday does not go with day"),
+        ("{name: r, to: [ops], weekday: mon, revise: never}", "weekday does not go with revise"),
+        ("{name: r, to: [ops], weekday: monday}", "weekday"),
+        ("{name: r, to: [ops], day: 31}", "day"),
+        ("{name: r, to: [nowhere]}", "unknown channel 'nowhere'"),
+        ("{name: r, to: []}", "to"),
+        ("{name: r, to: [ops], at: '9'}", "at"),
+        ("{name: r, to: [ops]}\n  - {name: r, to: [ops]}", "r"),
+    ],
+)
+def test_reports_that_cannot_be_are_refused_at_their_place(tmp_path: Path, report: str, complaint: str) -> None:
+    channel = "channels: [{name: ops, kind: slack, url: 'https://hooks.slack.com/services/T/B/x'}]"
+    with pytest.raises(ConfigErrors) as caught:
+        warnings(tmp_path, f"version: 1\n{channel}\nreports:\n  - {report}\n")
+    (error,) = caught.value.errors
+    told = str(error).removeprefix(f"{tmp_path}/")
+    assert told.startswith(("costguard.yaml:4:", "costguard.yaml:5:"))
+    assert complaint in told

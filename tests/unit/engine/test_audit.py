@@ -187,13 +187,25 @@ def test_a_month_that_is_over_is_its_own_forecast() -> None:
     assert document["forecast"]["amount"] == document["spend"]["amount"]  # type: ignore[index]
 
 
-def test_what_would_have_been_stopped_counts_from_its_due_time() -> None:
-    dry = make_action(
-        dry_run=True, state=ActionState.RECORDED, due_at=NOW - timedelta(hours=2), waste_per_hour=Money.of(5, "CNY")
-    )
-    assert audit(replace(facts(), actions=[dry]))["would_have"] == [
-        {"policy": "idle-dev", "actions": 1, "saved": {"amount": "10", "currency": "CNY"}}
-    ]
+@pytest.mark.parametrize(
+    ("change", "saved"),
+    [
+        ({"ended_at": NOW - timedelta(hours=2)}, "10"),  # it would have been stopped then, and still would be
+        ({"ended_at": NOW - timedelta(hours=1), "due_at": NOW - timedelta(hours=2)}, "5"),  # a limit held it an hour
+        ({"due_at": NOW - timedelta(hours=2), "code": GuardCode.UNSUPPORTED}, None),
+        ({"due_at": NOW - timedelta(hours=2), "code": GuardCode.BUSY, "state": ActionState.SUPERSEDED,
+          "ended_at": NOW}, None),
+        ({"due_at": NOW - timedelta(hours=3), "code": GuardCode.DRY_RUN, "state": ActionState.SUPERSEDED,
+          "ended_at": NOW - timedelta(hours=2)}, "5"),  # its people stopped it an hour later
+        ({"ended_at": NOW - timedelta(hours=2), "dry_run": False}, None),
+    ],
+)  # fmt: skip
+def test_what_would_have_been_stopped_counts_from_when_it_would_have_been(
+    change: dict[str, Any], saved: str | None
+) -> None:
+    fields: dict[str, Any] = {"dry_run": True, "state": ActionState.RECORDED, "waste_per_hour": Money.of(5, "CNY")}
+    expected = [{"policy": "idle-dev", "actions": 1, "saved": {"amount": saved, "currency": "CNY"}}] if saved else []
+    assert audit(replace(facts(), actions=[make_action(**fields | change)]))["would_have"] == expected
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ the channel does not call itself idempotent.
 """
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from email import policy
 from email.message import EmailMessage
@@ -117,4 +118,7 @@ def _mail(config: EmailConfig, message: Message, to: list[str], now: datetime) -
     mail.set_content(message.body)
     if (page := message.payload.get("html")) and not message.plain:
         mail.add_alternative(str(page), subtype="html")
+    if (attachment := message.payload.get("attachment")) and isinstance(attachment, Mapping) and not message.plain:
+        subtype = str(attachment["type"]).removeprefix("text/")
+        mail.add_attachment(str(attachment["content"]), subtype=subtype, filename=str(attachment["name"]))
     return mail

@@ -15,7 +15,7 @@ from costguard.ports import Message
 
 # Receivers may refuse what is larger than 20 kB.
 EVENT_BYTES, TEXT = 19_000, 4000
-_OURS = ("dedup",)  # of no use outside
+_OURS = ("dedup", "attachment")  # of no use outside; the attachment is for e-mail
 
 
 def message(story: Story, idem_key: str, fallback: str, facts: Mapping[str, Any]) -> Message:

@@ -89,6 +89,8 @@ class Words(ABC):
     @abstractmethod
     def reminder_title(self, doc: Doc) -> str: ...
     @abstractmethod
+    def report_title(self, doc: Doc, zone: ZoneInfo) -> str: ...
+    @abstractmethod
     def test_title(self, doc: Doc) -> str: ...
 
     # ── lines ───────────────────────────────────────────────────────────────────────────────────────────
@@ -141,6 +143,10 @@ class Words(ABC):
     def reminder_box(self, box: Doc) -> str: ...
     @abstractmethod
     def reminder_hint(self) -> tuple[Span, ...]: ...
+    @abstractmethod
+    def report_lines(self, doc: Doc, zone: ZoneInfo) -> tuple[tuple[str, tuple[Span, ...]], ...]:
+        """Eight lines: the name of the label, and what it says."""
+
     @abstractmethod
     def test_line(self) -> str: ...
     @abstractmethod

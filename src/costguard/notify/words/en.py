@@ -8,6 +8,7 @@ from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Confirm
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span, bold, clean, code, joined, text
+from costguard.notify.words import report_en
 from costguard.notify.words import terms_en as t
 from costguard.notify.words.base import Words
 from costguard.notify.words.evidence_en import sentence
@@ -141,6 +142,9 @@ class En(Words):
         count, tonight = len(doc.parts("boxes")), doc.moneys("tonight")
         cost = f", tonight costs about {self.several(tonight)}" if tonight else ""
         return f"You have {count} box{'es' if count != 1 else ''} running{cost}"
+
+    def report_title(self, doc: Doc, zone: ZoneInfo) -> str:
+        return report_en.title(self, doc, zone)
 
     def test_title(self, doc: Doc) -> str:
         return f"costguard test message · channel {clean(doc.text('channel'))}"
@@ -340,6 +344,9 @@ class En(Words):
 
     def reminder_hint(self) -> tuple[Span, ...]:
         return text("Stop what you don't need; keep what you do: ", code("costguard keep ID --for 12h"))
+
+    def report_lines(self, doc: Doc, zone: ZoneInfo) -> tuple[tuple[str, tuple[Span, ...]], ...]:
+        return report_en.lines(self, doc, zone)
 
     def test_line(self) -> str:
         return "If you can read this, the channel works. Nothing to do."

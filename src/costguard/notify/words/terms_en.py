@@ -81,4 +81,6 @@ LABELS = {
     "happens": "What happens", "keep": "Keep it", "kept": "Kept", "approve": "Approve", "saved": "Saved",
     "billed": "Still billed", "again": "Start again", "error": "Error", "attempts": "Retries",
     "output": "Script output", "others": "Also", "check": "Look at",
+    "spent": "Spent", "bill": "Bill", "wasted": "Most wasted", "owners": "Who spent", "false_stops": "False stops",
+    "decide": "To decide", "next": "Next step", "changed": "What changed",
 }  # fmt: skip

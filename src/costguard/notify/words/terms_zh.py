@@ -77,6 +77,8 @@ LABELS = {
     "time": "时间", "resource": "资源", "owner": "负责人", "why": "原因", "cost": "费用", "happens": "动作",
     "keep": "保留", "kept": "保留", "approve": "批准", "saved": "节省", "billed": "仍计费", "again": "再启动",
     "error": "错误", "attempts": "重试", "output": "脚本输出", "others": "同样的", "check": "排查",
+    "spent": "花费", "bill": "对账", "wasted": "浪费最多", "owners": "谁花得多", "false_stops": "误关机",
+    "decide": "要决定", "next": "下一步", "changed": "变化",
 }  # fmt: skip
 
 BUTTONS = {

@@ -8,6 +8,7 @@ from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Confirm
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span, bold, clean, code, joined, text
+from costguard.notify.words import report_zh
 from costguard.notify.words import terms_zh as t
 from costguard.notify.words.base import Words
 from costguard.notify.words.evidence_zh import sentence
@@ -144,6 +145,9 @@ class Zh(Words):
         tonight = doc.moneys("tonight")
         cost = f"，今晚约 {self.several(tonight)}" if tonight else ""
         return f"你还有 {len(doc.parts('boxes'))} 台在运行{cost}"
+
+    def report_title(self, doc: Doc, zone: ZoneInfo) -> str:
+        return report_zh.title(self, doc, zone)
 
     def test_title(self, doc: Doc) -> str:
         return f"costguard 测试消息 · 渠道 {clean(doc.text('channel'))}"
@@ -345,6 +349,9 @@ class Zh(Words):
 
     def reminder_hint(self) -> tuple[Span, ...]:
         return text("不用的请关机；要用的：", code("costguard keep ID --for 12h"))
+
+    def report_lines(self, doc: Doc, zone: ZoneInfo) -> tuple[tuple[str, tuple[Span, ...]], ...]:
+        return report_zh.lines(self, doc, zone)
 
     def test_line(self) -> str:
         return "能看到这条，说明这个渠道通了。不需要做任何事。"

@@ -257,3 +257,20 @@ def test_a_refused_owner_is_not_warned_until_the_fallback_has_it(r: Rig, post: S
     r.run(r.worker("team"), MINUTE)
     assert len(r.slack.delivered()) == 1
     assert r.row(copy).state is NoticeState.SENT
+
+
+def test_a_report_carries_its_file_and_the_plain_fallback_does_not(server: SmtpServer, smtp: SmtpClient) -> None:
+    content = "<!doctype html><p>¥16,412.00 张伟</p>\n"
+    attachment = {"name": "costguard-2026-02.html", "type": "text/html", "content": content}
+    message = render_facts(
+        {**sample_facts()["report"], "attachment": attachment}, fmt="email", language="zh", now=SAMPLE_NOW, idem_key="r"
+    )
+    assert message.body.splitlines()[-1].endswith("；完整报告见附件 costguard-2026-02.html")
+    channel = email(server, smtp)
+    channel.send(message)
+    channel.send(replace(message, plain=True, idem_key="r2"))
+    first, second = (mail.message for mail in server.mails)
+    (part,) = first.iter_attachments()
+    assert (part.get_filename(), part.get_content_type()) == ("costguard-2026-02.html", "text/html")
+    assert part.get_content().splitlines() == content.splitlines()
+    assert list(second.iter_attachments()) == []

@@ -1,0 +1,238 @@
+"""Scheduled reports on a simulated month: what is told, to whom, when, and once."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from costguard.app.app import App
+from costguard.app.audit import run_audit
+from costguard.app.jobs import jobs
+from costguard.app.scheduled import ScheduledReports
+from costguard.config.load import load
+from costguard.domain.money import Money
+from costguard.domain.notice import Notice
+from costguard.notify.render import render
+from costguard.notify.words import words
+from costguard.store import outbox
+from costguard.testing.clock import FakeClock
+from tests.unit.simulated.helpers import machine, write
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+NOVEMBER = datetime(2026, 11, 1, tzinfo=SHANGHAI).astimezone(UTC)
+DECEMBER = datetime(2026, 12, 1, tzinfo=SHANGHAI).astimezone(UTC)
+NINE = timedelta(hours=9)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+CONFIG = """\
+version: 1
+database: sqlite:///reports.db
+timezone: Asia/Shanghai
+language: zh
+mode: dry_run
+accounts: [{{name: acc, provider: simulated, options: {{scenario: "{scenario}"}}, currency: CNY}}]
+channels:
+  - {{name: ops, kind: slack, url: "http://127.0.0.1:9/services/T/B/x", language: en}}
+  - {{name: mail, kind: email, smtp: "smtps://a%40b.cn:pw@127.0.0.1", to: [li@example.com]}}
+notify: {{default: [ops]}}
+owners: [{{name: li, tags: {{owner: [li]}}}}]
+reports:
+{reports}
+policies: [policies.yaml]
+"""
+POLICY = """\
+policies:
+  - name: old
+    rule: lifetime
+    match: all
+    when: {max_age: 12h, when_busy: stop, when_unknown: stop}
+    respond: [{do: stop, unwarned: true}]
+"""
+MONTHLY = '  - {name: monthly, day: 1, at: "09:00", to: [ops, mail], format: html, revise: final}'
+WEEKLY = '  - {name: weekly, weekday: mon, at: "10:00", to: [ops], format: csv}'
+
+
+def opened(folder: Path, clock: FakeClock, reports: str = MONTHLY) -> App:
+    scenario = write(
+        folder,
+        machine("train", sku="a100x8", created="-3d", tags={"owner": "li"}),
+        machine("dev", created="-2d", stopped="9d"),
+        start=NOVEMBER.isoformat(),
+    )
+    (folder / "policies.yaml").write_text(POLICY, "utf-8")
+    path = folder / "costguard.yaml"
+    path.write_text(CONFIG.format(scenario=scenario, reports=reports), "utf-8")
+    app = App.open(load(path, {}), clock, migrate=True, threads=1)
+    app.lead.round()
+    app.identify()
+    return app
+
+
+def to(clock: FakeClock, at: datetime) -> None:
+    clock.advance(at - clock.now())
+
+
+def watched(app: App, clock: FakeClock, until: datetime) -> None:
+    """A daemon that looks once a day."""
+    account = app.accounts["acc"]
+    while clock.now() < until:
+        app.inventory(account, all_regions=True)
+        app.lead.round()
+        app.decide()
+        clock.advance(DAY)
+
+
+def queued(app: App) -> dict[tuple[str, str], Notice]:
+    """By channel and stage."""
+    with app.database.read() as conn:
+        found = [n for n in outbox.list_notices(conn) if n.kind == "report"]
+    keyed = {(n.channel, str(n.facts["stage"])): n for n in found}
+    assert len(keyed) == len(found), "each is told once"
+    return keyed
+
+
+@pytest.fixture
+def month(memory_path: Path) -> Iterator[tuple[App, FakeClock]]:
+    """November was watched from its first morning on; it is the evening of the 30th."""
+    clock = FakeClock(NOVEMBER + 12 * HOUR)
+    app = opened(memory_path, clock)
+    ScheduledReports.of(app).round()
+    assert queued(app) == {}, "October was before there was a costguard"
+    watched(app, clock, DECEMBER - 12 * HOUR)
+    assert app.biller.charges(app.accounts["acc"])
+    yield app, clock
+    app.close()
+
+
+def test_a_month_is_told_on_its_day_revised_when_final_and_never_twice(month: tuple[App, FakeClock]) -> None:
+    app, clock = month
+    account = app.accounts["acc"]
+    reports = ScheduledReports.of(app)
+    to(clock, DECEMBER + NINE - timedelta(minutes=1))
+    app.inventory(account, all_regions=True)
+    reports.round()
+    assert queued(app) == {}
+    to(clock, DECEMBER + NINE)
+    reports.round()
+    drafts = queued(app)
+    assert set(drafts) == {("ops", "draft"), ("mail", "draft")}
+    for again in (reports, ScheduledReports.of(app)):
+        again.round()
+    assert queued(app) == drafts, "nor after a restart"
+
+    document, _ = run_audit(app, month="2026-11", offline=True)
+    facts = drafts["ops", "draft"].facts
+    for key in ("amount", "billed", "estimated", "difference", "previous"):
+        assert facts[key] == document["spend"][key], key
+    assert facts["saved"] == document["savings"]["booked"]
+    assert facts["would_save"] == document["would_have"][0]["saved"]
+    assert "attachment" not in facts
+    attached = drafts["mail", "draft"].facts["attachment"]
+    assert isinstance(attached, dict)
+    assert (attached["name"], attached["type"]) == ("costguard-2026-11.html", "text/html")
+    assert "费用审计 2026-11 · 初稿" in attached["content"]
+
+    assert reports.unsettled() == NOVEMBER
+    clock.advance(HOUR)
+    reports.round()
+    assert queued(app) == drafts, "the bill is not final yet"
+    to(clock, DECEMBER + 4 * DAY)
+    assert app.biller.charges(account, reports.unsettled())
+    reports.round()
+    revised = queued(app)
+    assert set(revised) - set(drafts) == {("ops", "revised"), ("mail", "revised")}
+    final = revised["ops", "revised"].facts
+    assert final["was"] == facts["amount"]
+    changed = {one["what"]: one for one in final["changes"]}  # type: ignore[attr-defined]
+    assert changed["billed"] == {"what": "billed", "from": facts["billed"], "to": final["billed"]}
+    assert final["amount"] == final["billed"]
+    assert reports.unsettled() is None
+    clock.advance(DAY)
+    ScheduledReports.of(app).round()
+    assert queued(app) == revised
+
+    told = render(final, fmt="plain", language="en", now=clock.now(), idem_key="k")
+    spent, was, billed = (Money.of(one["amount"], "CNY") for one in (final["amount"], facts["billed"], final["billed"]))  # type: ignore[index]
+    assert told.title == f"Monthly report, final, Nov 2026: {spent} spent (the total is the draft's)"
+    assert told.body.splitlines()[0] == f"What changed: billed {was} → {billed}"
+
+
+def test_the_eight_lines_say_what_was_wasted_and_what_to_do(month: tuple[App, FakeClock]) -> None:
+    app, clock = month
+    to(clock, DECEMBER + NINE)
+    app.inventory(app.accounts["acc"], all_regions=True)
+    ScheduledReports.of(app).round()
+    facts = queued(app)["ops", "draft"].facts
+    zh = render(facts, fmt="plain", language="zh", now=clock.now(), idem_key="k").body.splitlines()
+    en = render(facts, fmt="plain", language="en", now=clock.now(), idem_key="k").body.splitlines()
+    assert (len(zh), len(en)) == (8, 8)
+    assert [line.split("：")[0] for line in zh] == [
+        words("zh").labels[key]
+        for key in ("spent", "bill", "saved", "wasted", "owners", "false_stops", "decide", "next")
+    ]
+    assert zh[3].startswith("浪费最多：train 约 ¥")
+    assert "、dev 约 ¥" in zh[3]
+    assert "演练里本可关机" in zh[2]
+    assert en[4].startswith("Who spent: li ¥")
+    assert zh[7].startswith("下一步：策略 old 还在演练；要让它真的关机（这一期约省 ¥")
+    assert zh[7].endswith("；完整报告 costguard audit --month 2026-11")
+
+
+def test_what_was_missed_is_made_up_for_once(month: tuple[App, FakeClock]) -> None:
+    """Down from 30 November to 10 February: January is told, November and December are not."""
+    app, clock = month
+    to(clock, datetime(2027, 2, 10, tzinfo=UTC))
+    reports = ScheduledReports.of(app)
+    reports.round()
+    reports.round()
+    (first, _) = queued(app).values()
+    assert {notice.idem_key.split("/")[2] for notice in queued(app).values()} == {"2027-01"}
+    assert first.not_after == datetime(2027, 3, 1, 9, tzinfo=SHANGHAI)
+
+
+def test_a_bill_that_changes_nothing_is_not_told_again(month: tuple[App, FakeClock]) -> None:
+    app, clock = month
+    to(clock, DECEMBER + 4 * DAY)
+    assert app.biller.charges(app.accounts["acc"])
+    ScheduledReports.of(app).round()
+    assert set(queued(app)) == {("ops", "final"), ("mail", "final")}
+    assert ScheduledReports.of(app).unsettled() is None
+
+
+def test_a_week_is_told_on_its_weekday_about_seven_days(memory_path: Path) -> None:
+    clock = FakeClock(NOVEMBER)
+    app = opened(memory_path, clock, WEEKLY)
+    try:
+        reports = ScheduledReports.of(app)
+        reports.round()
+        monday = datetime(2026, 11, 16, 10, tzinfo=SHANGHAI).astimezone(UTC)
+        watched(app, clock, monday - 12 * HOUR)
+        to(clock, monday)
+        app.inventory(app.accounts["acc"], all_regions=True)
+        reports.round()
+        (notice,) = queued(app).values()
+        facts = notice.facts
+        assert (facts["start"], facts["end"]) == ("2026-11-08T16:00:00.000000Z", "2026-11-15T16:00:00.000000Z")
+        # train alone ran the whole week: 277.936 an hour; dev was stopped on the 10th.
+        assert Money.of(facts["estimated"]["amount"], "CNY") >= Money.of("46693.248", "CNY")  # type: ignore[index]
+        assert reports.unsettled() is None, "a week waits for no final bill"
+        message = render(facts, fmt="plain", language="zh", now=clock.now(), idem_key="k")
+        assert message.title.startswith("【周报】11月9日至11月15日 花费 ¥")
+        assert "audit --month" not in message.body
+    finally:
+        app.close()
+
+
+def test_only_the_leader_reports(month: tuple[App, FakeClock]) -> None:
+    app, clock = month
+    to(clock, DECEMBER + NINE)
+    (job,) = [job for job in jobs(app) if job.name == "reports"]
+    app.ready = False
+    job.run()
+    assert queued(app) == {}
+    app.ready = True
+    app.lead.round()
+    job.run()
+    assert len(queued(app)) == 2
