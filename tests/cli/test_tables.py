@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,23 @@ def test_fleet_says_what_burns_and_what_will_happen(staged: Stage) -> None:
     assert "stopped " in next(line for line in everything.splitlines() if line.startswith("forgotten "))
 
 
+def test_a_pause_stands_above_the_fleet_until_it_is_over(stage: Stage) -> None:
+    """What stands below it will not happen while it is on."""
+    words = ("-c", str(stage.config))
+    assert costguard("fleet", *words, "--json", env=ENV).document["paused"] is None
+    assert "PAUSED" not in costguard("fleet", *words, env=ENV).out
+    costguard("pause", *words, "--reason", "moving the cluster", env=ENV)
+    first = costguard("fleet", *words, env=ENV, width=200).out.splitlines()[0]
+    assert re.fullmatch(
+        r"PAUSED by cli:\S+ until somebody runs `costguard resume`: moving the cluster\. Nothing is stopped\.", first
+    )
+    assert costguard("fleet", *words, "--json", env=ENV).document["paused"]["reason"] == "moving the cluster"
+    once = costguard("run", "--once", *words, env=ENV, width=200)
+    assert once.out.splitlines()[0] == first
+    costguard("resume", *words, env=ENV)
+    assert "PAUSED" not in costguard("fleet", *words, env=ENV).out
+
+
 @pytest.mark.parametrize("words", [("audit", "--format", "json"), ("replay", "--format", "html")])
 def test_a_report_that_cannot_be_written_is_a_clear_error(
     staged: Stage, tmp_path: Path, words: tuple[str, ...]
@@ -85,6 +103,10 @@ def test_explain_answers_in_a_persons_words(staged: Stage) -> None:
         "idle-dev (idle, enforce)",
     ):
         assert words in answer.out
+    assert re.match(r"warned: stop at \d\d:\d\d \(idle-dev\); until then not_due: the grace", answer.out)
+    for name, first in (("kept", "nothing is done|no stop"), ("at-work", "nothing is done: no policy claims it")):
+        words = costguard("explain", name, "-c", str(staged.config), env=ENV).out
+        assert re.match(rf"{name}: ({first})", words), words.splitlines()[0]
     twin = costguard("explain", "twin", "-c", str(staged.config), env=ENV)
     assert twin.code == 2
     assert twin.err.count("twin") == 3

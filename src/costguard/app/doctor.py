@@ -12,7 +12,15 @@ from costguard.daemon.listing import COMPUTE
 from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
-from costguard.errors import CostguardError, DeliveryError, PermissionDenied, ProviderError
+from costguard.errors import (
+    CostguardError,
+    DeliveryError,
+    PermissionDenied,
+    ProviderError,
+    Throttled,
+    TimedOut,
+    Unavailable,
+)
 from costguard.notify.bulletins import test_facts
 from costguard.notify.render import render
 from costguard.ports import Budgets, ChannelProbe, Inventory, PermissionProbe, Probe, Probing
@@ -72,7 +80,7 @@ def _account(app: App, account: Account, metrics: bool) -> Iterator[Check]:
     try:
         identity = account.identify()
     except CostguardError as error:
-        yield Check(area, Finding.FAULT, str(error), "check the credentials")
+        yield Check(area, Finding.FAULT, str(error), _remedy(error))
         return
     if account.mismatch:
         yield Check(area, Finding.FAULT, account.mismatch, "nothing of this account is ever acted on like this")
@@ -95,6 +103,18 @@ def _account(app: App, account: Account, metrics: bool) -> Iterator[Check]:
             ref for (ref, metric), at in newest.items() if metric is Metric.GPU_UTIL and app.clock.now() - at < _FRESH
         }
         yield from _usage_seen(account, area, boxes, {str(ref) for ref in seen})
+
+
+def _remedy(error: CostguardError) -> str:
+    """What to do when nobody said who we are: an answer that never came says nothing about the credentials."""
+    if isinstance(error, Unavailable | TimedOut):
+        return (
+            "the provider could not be reached, so nothing is known of the credentials: check DNS, proxy, firewall "
+            "and the account's endpoint, then try again"
+        )
+    if isinstance(error, Throttled):
+        return "too many calls: wait a minute and try again"
+    return "check the credentials"
 
 
 def _sources(app: App, account: Account, area: str) -> Iterator[Check]:

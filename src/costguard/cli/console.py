@@ -67,6 +67,12 @@ class Screen:
         if not self.as_json:
             self.out.print(Text(text, style), soft_wrap=True)
 
+    def banner(self, pause: Mapping[str, str], until: str) -> None:
+        """Says that the kill switch is on, above what it changes; ``until`` is its end, empty without one."""
+        ends = f"until {until}" if until else "until somebody runs `costguard resume`"
+        why = f": {pause['reason']}" if pause["reason"] else ""
+        self.say(f"PAUSED by {pause['by']} {ends}{why}. Nothing is stopped.", "bold yellow")
+
     def warn(self, text: str) -> None:
         self.err.print(Text(text, "yellow"), soft_wrap=True)
 

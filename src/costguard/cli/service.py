@@ -1,12 +1,15 @@
 """The daemon: run, and one run."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
 
-from costguard.cli.console import Column, Screen, plural
+from costguard.cli.console import Column, Screen, plural, when
 from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
+from costguard.domain.codec import decode
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +51,7 @@ def run(
     if as_json:
         on.document(result.document)
     else:
-        _told(on, result.document)
+        _told(on, result.document, app.clock.now(), loaded.settings.timezone)
     codes = {
         errors.UNREADABLE: result.unreadable,
         errors.FAILED: result.failed,
@@ -59,7 +62,9 @@ def run(
         raise typer.Exit(code)
 
 
-def _told(on: Screen, document: Mapping[str, Any]) -> None:
+def _told(on: Screen, document: Mapping[str, Any], now: datetime, zone: ZoneInfo) -> None:
+    if pause := document["paused"]:
+        on.banner(pause, when(decode(pause["until"]), now, zone) if pause["until"] else "")
     on.table(
         "",
         [

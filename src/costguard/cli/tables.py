@@ -1,4 +1,4 @@
-"""Tables of what is known: fleet, findings, actions, ledger, sources, explain."""
+"""Tables of what is known: fleet, findings, actions, ledger, sources."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,7 +20,6 @@ def register(app: typer.Typer) -> None:
     app.command()(actions)
     app.command()(ledger)
     app.command()(sources)
-    app.command()(explain)
 
 
 def fleet(
@@ -36,10 +35,12 @@ def fleet(
     """
     with Backend(ctx, config, server) as backend:
         document = backend.table("fleet")
-        view = _View(screen(as_json), backend)
+        view = View(screen(as_json), backend)
         if as_json:
             return view.screen.document(document)
         rows = document["resources"]
+        if pause := document.get("paused"):  # an older server does not tell
+            view.screen.banner(pause, view.when(pause["until"]) if pause["until"] else "")
         shown = [r for r in rows if everything or (r["subject"]["kind"] in _COMPUTE and r["activity"] != "off")]
         view.screen.table(
             "",
@@ -66,7 +67,7 @@ def findings(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fa
     """What the policies claim now, the most wasteful first."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("findings")
-        view = _View(screen(as_json), backend)
+        view = View(screen(as_json), backend)
         if as_json:
             return view.screen.document(document)
         view.screen.table(
@@ -80,11 +81,11 @@ def findings(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fa
             ],
             [
                 [
-                    _name(f["subject"]),
+                    name_of(f["subject"]),
                     f["policy"],
                     f["rule"],
                     view.ago(f["since"]),
-                    money(_money(f["waste_per_hour"])),
+                    money(money_of(f["waste_per_hour"])),
                 ]
                 for f in document["findings"]
             ],
@@ -98,7 +99,7 @@ def actions(
     """Ladders, newest first: who is warned, what is due, what was stopped, what was refused and why."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("actions")
-        view = _View(screen(as_json), backend)
+        view = View(screen(as_json), backend)
         if as_json:
             return view.screen.document(document)
         view.screen.table(
@@ -115,7 +116,7 @@ def actions(
             [
                 [
                     a["id"],
-                    _name(a["subject"]),
+                    name_of(a["subject"]),
                     a["policy"],
                     a["response"],
                     _state(a),
@@ -134,7 +135,7 @@ def ledger(
     """The history: every action, refusal, deferral and lever, newest first."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("ledger")
-        view = _View(screen(as_json), backend)
+        view = View(screen(as_json), backend)
         if as_json:
             return view.screen.document(document)
         view.screen.table(
@@ -151,10 +152,10 @@ def ledger(
                 [
                     view.when(e["at"]),
                     e["kind"],
-                    _name(e["subject"]) if e["subject"] else "-",
+                    name_of(e["subject"]) if e["subject"] else "-",
                     e["text"],
                     e["actor"],
-                    money(_money(e["money"])),
+                    money(money_of(e["money"])),
                 ]
                 for e in document["entries"][:limit]
             ],
@@ -166,7 +167,7 @@ def sources(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
     """How every source of every account and region is doing. Exit 69 when one that should be readable is not."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("sources")
-        view = _View(screen(as_json), backend)
+        view = View(screen(as_json), backend)
         rows: Sequence[Mapping[str, Any]] = document["sources"]
         if as_json:
             view.screen.document(document)
@@ -200,48 +201,14 @@ def sources(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
         raise typer.Exit(69)
 
 
-def explain(
-    ctx: typer.Context,
-    resource: Annotated[
-        str | None, typer.Argument(metavar="RESOURCE", help="An id, account/id, a full ref, or a name that is unique.")
-    ] = None,
-    config: ConfigFile = None,
-    as_json: AsJson = False,
-    server: Server = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="An earlier moment, like 2026-12-01T09:00+08:00.")
-    ] = None,
-    action: Annotated[
-        str | None, typer.Option("--action", metavar="ID", help="What one action rested on, instead of a resource.")
-    ] = None,
-) -> None:
-    """Why a resource is treated as it is: every policy, signal and guard, and what would change the verdict.
-
-    With --action: the evidence kept with it, every look and verdict. Example: `costguard explain train-a800-03`
-    """
-    if (resource is None) == (action is None) or (action is not None and at is not None):
-        from costguard.errors import UsageError
-
-        raise UsageError("explain needs a RESOURCE (perhaps with --at), or --action ID")
-    with Backend(ctx, config, server) as backend:
-        query = {"action": action} if action else {"resource": resource or ""} | ({"at": at} if at else {})
-        document = backend.table("explain", query)
-        view = _View(screen(as_json), backend)
-        if as_json:
-            return view.screen.document(document)
-        if action:
-            return view.explain_action(document)
-        view.explain(document)
-
-
 _COMPUTE = frozenset({"vm", "notebook", "job", "endpoint"})
 
 
-def _name(subject: Mapping[str, Any]) -> str:
+def name_of(subject: Mapping[str, Any]) -> str:
     return str(subject.get("name") or subject.get("id"))
 
 
-def _money(value: Mapping[str, str] | None) -> Money | None:
+def money_of(value: Mapping[str, str] | None) -> Money | None:
     return None if value is None else Money.of(value["amount"], value["currency"])
 
 
@@ -260,7 +227,7 @@ _ENDED = frozenset({"done", "failed", "cancelled", "superseded"})
 _PLAIN = frozenset({"ok", "not_due", "dry_run"})
 
 
-class _View:
+class View:
     """Renders documents at this moment, in the configuration's time zone."""
 
     def __init__(self, on: Screen, backend: Backend) -> None:
@@ -278,10 +245,10 @@ class _View:
         compute = row["subject"]["kind"] in _COMPUTE
         up = self.ago(row["started_at"]) if compute and row["state"] == "running" else "-"
         return [
-            _name(row["subject"]),
+            name_of(row["subject"]),
             _hardware(row),
             row["activity"] if compute else row["state"],
-            money(_money(row["price_per_hour"])),
+            money(money_of(row["price_per_hour"])),
             row["owner"] or "-",
             up,
             row["subject"]["account"],
@@ -311,109 +278,11 @@ class _View:
                 return f"{what} failed: {action['error'] or action['reason']}"
         if what == "notify":
             return f"told: {policy}"
+        if barred := row.get("barred"):
+            return f"{barred} ({policy})"
         if action["code"] in _PLAIN and action["due_at"]:
             return f"{'would ' if action['dry_run'] else ''}{what} at {due} ({policy})"
         return f"{action['code']} ({policy})"
-
-    def explain(self, document: Mapping[str, Any]) -> None:
-        resource, activity = document["resource"], document["activity"]
-        say = self.screen.say
-        say(f"{resource['name']}  {resource['ref']}", "bold")
-        owner = resource["owner"] or "nobody knows"
-        found = f" ({resource['owner_found_by']})" if resource["owner_found_by"] else ""
-        say(
-            f"  {resource['state']} since {self.when(resource['started_at'])}, "
-            f"{money(_money(resource['price']), '/h')}, owner {owner}{found}"
-        )
-        say(f"  {activity['verdict']}: {activity['reason']}")
-        if document["protection"]:
-            say(f"  protected: {document['protection']['why']}", "yellow")
-        self.screen.table(
-            "\nsignals",
-            [
-                Column("METRIC"), Column("CARD", right=True), Column("SOURCE", drop=1), Column("WINDOW", right=True),
-                Column("MAX", right=True), Column("MEAN", right=True), Column("COVERAGE", right=True),
-                Column("NEWEST", right=True),
-            ],
-            [
-                [
-                    s["metric"], "-" if s["gpu_index"] is None else str(s["gpu_index"]), s["source"],
-                    _span(s["window"]), _amount(s["metric"], s["max"]), _amount(s["metric"], s["mean"]),
-                    f"{s['coverage']:.0%}", f"{_span(s['age'])} ago",
-                ]
-                for s in document["signals"]
-            ],
-            "  no usage samples at all: unknown, and so never stopped for being idle",
-        )  # fmt: skip
-        say("")
-        for policy in document["policies"]:
-            self._policy(policy)
-
-    def explain_action(self, document: Mapping[str, Any]) -> None:
-        action, say = document["action"], self.screen.say
-        say(f"{action['response']} of {_name(action['subject'])}  {action['id']}", "bold")
-        state = action["state"] + (" (dry run)" if action["dry_run"] else "")
-        say(f"  {action['policy']} ({action['rule']}): {state}, {action['code']} {action['reason']}".rstrip())
-        say(
-            f"  holds since {self.when(action['since'])}, warned {self.when(action['warned_at'])}, "
-            f"due {self.when(action['due_at'])}, called {self.when(action['executed_at'])}"
-        )
-        say("  the evidence kept with it:")
-        for key, value in sorted(action["evidence"].items()):
-            say(f"    {key}: {_plain(value)}")
-        self.screen.table(
-            "\nlooks and verdicts",
-            [Column("AT"), Column("WHAT"), Column("CODE"), Column("TEXT", flexible=True), Column("BY")],
-            [[self.when(e["at"]), e["kind"], e["code"] or "-", e["text"], e["actor"]] for e in document["history"]],
-            "  nothing was written down",
-        )
-        self.screen.table(
-            "\nmessages",
-            [Column("AT"), Column("KIND"), Column("CHANNEL"), Column("STATE"), Column("ERROR", flexible=True)],
-            [
-                [self.when(m["sent_at"] or m["created_at"]), m["kind"], m["channel"], m["state"], m["error"] or ""]
-                for m in document["messages"]
-            ],
-            "  nobody was told",
-        )
-        if saving := document["saving"]:
-            say(f"saved {money(_money(saving['amount']))} since {self.when(saving['since'])}")
-        if output := action["hook_output"]:
-            say(f"the hook said: {output}")
-
-    def _policy(self, policy: Mapping[str, Any]) -> None:
-        say = self.screen.say
-        if not policy["matched"]:
-            say(f"- {policy['policy']} ({policy['rule']}): does not match: {policy['why_not']}", "dim")
-            return
-        say(f"- {policy['policy']} ({policy['rule']}, {policy['mode']})", "bold")
-        for ladder in policy["ladders"]:
-            say(f"    {ladder['outcome']}: {ladder['reason']}")
-            verdict = ladder["verdict"]
-            if verdict:
-                due = f", due {self.when(ladder['due_at'])}" if ladder["due_at"] else ""
-                say(f"    {ladder['response']}: {verdict['answer']} {verdict['code']}: {verdict['reason']}{due}")
-            for guard in ladder["guards"]:
-                if guard["answer"] != "allow" and not (verdict and guard["code"] == verdict["code"]):
-                    say(f"    also: {guard['answer']} {guard['code']}: {guard['reason']}", "yellow")
-            for change in ladder["changes"]:
-                say(f"    would change when {change}", "cyan")
-
-
-def _plain(value: Any) -> str:
-    """A value of evidence for a terminal."""
-    match value:
-        case {"amount": str(amount), "currency": str(currency)}:
-            return str(Money.of(amount, currency))
-        case {"seconds": int() | float()}:
-            return _span(value)
-        case list():
-            return ", ".join(_plain(item) for item in value)
-    return "unknown" if value is None else str(value)
-
-
-def _span(value: Mapping[str, float]) -> str:
-    return span(timedelta(seconds=value["seconds"]))
 
 
 def _hardware(row: Mapping[str, Any]) -> str:
@@ -427,22 +296,8 @@ def _hardware(row: Mapping[str, Any]) -> str:
 
 def _sum(rows: Sequence[Mapping[str, Any]]) -> str:
     """``¥55.80/h``, with each currency on its own and a word on boxes without a price."""
-    prices = [_money(row["price_per_hour"]) for row in rows]
+    prices = [money_of(row["price_per_hour"]) for row in rows]
     sums = " + ".join(f"{amount}/h" for amount in total(price for price in prices if price is not None))
     unknown = prices.count(None)
     without = f"{unknown} without a known price"
     return " and ".join(part for part in (sums, without if unknown else "") if part) or "nothing"
-
-
-def _amount(metric: str, value: float) -> str:
-    """A value with its unit: ``3.0%``, ``0.4 cores``, ``39.6 KB/s``."""
-    if metric in ("network", "disk"):
-        for unit in ("B/s", "KB/s", "MB/s"):
-            if value < 1000:
-                return f"{value:.1f} {unit}"
-            value /= 1000
-        return f"{value:.1f} GB/s"
-    return f"{value:.1f}{_UNITS.get(metric, '%')}"
-
-
-_UNITS = {"cpu_cores": " cores", "connections": "/s"}

@@ -102,7 +102,7 @@ class Cycle:
             for ref in found.ended_keeps:
                 levers.unkeep(conn, ref)
             current = findings.sync(conn, evaluation.findings, started, unknown=_unknown(evaluation, started)).current
-            fleet.record(conn, seen, burn)
+            fleet.record(conn, seen, burn, found.decisions)
             finished = self.clock.now()
             document = documents.cycle(
                 mode=self.mode,
@@ -113,6 +113,7 @@ class Cycle:
                 decisions=found.decisions,
                 actions=stored,
                 notices=notices,
+                pause=levers.paused(conn, started),
             )
             note_cycle(conn, snapshot.last_run, started)
             cycles.record(conn, cycles.CycleRecord(new_id(), started, finished, document))

@@ -10,26 +10,31 @@ from datetime import datetime
 
 from costguard.domain.action import Action
 from costguard.domain.codec import encode, instant, subject_json
-from costguard.domain.decision import Decision
+from costguard.domain.decision import Decision, GuardCode
 from costguard.domain.finding import Finding, Subject
 from costguard.domain.ledger import LedgerEntry
 from costguard.domain.notice import Notice
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep, SourceStatus
 from costguard.engine.audit import source_json
+from costguard.store.levers import Pause
 
 Document = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRow:
-    """A resource with what costguard thinks of it. ``activity`` ∈ active, idle, unknown, off."""
+    """A resource with what costguard thinks of it. ``activity`` ∈ active, idle, unknown, off.
+
+    ``barred`` is the guard that will never let ``action`` act, whatever it waits for now.
+    """
 
     resource: Resource
     activity: str
     activity_reason: str = ""
     keep: Keep | None = None
     action: Action | None = None
+    barred: GuardCode | None = None
 
 
 def _when(at: datetime | None) -> str | None:
@@ -87,6 +92,7 @@ def resource_json(row: FleetRow) -> Document:
         "activity_reason": row.activity_reason,
         "keep": None if row.keep is None else keep_json(row.keep),
         "action": None if row.action is None else action_json(row.action),
+        "barred": None if row.barred is None else row.barred.value,
     }
 
 
@@ -176,8 +182,15 @@ def listing(name: str, key: str, rows: Iterable[Mapping[str, object]], **more: o
     return {"schema": f"costguard.{name}/1", **more, key: [dict(row) for row in rows]}
 
 
-def fleet(rows: Iterable[FleetRow]) -> Document:
-    return listing("fleet", "resources", (resource_json(r) for r in rows))
+def pause_json(pause: Pause | None) -> Document | None:
+    """The kill switch while it is on; ``until`` null: until somebody resumes."""
+    if pause is None:
+        return None
+    return {"by": pause.by, "reason": pause.reason, "at": instant(pause.at), "until": _when(pause.until)}
+
+
+def fleet(rows: Iterable[FleetRow], pause: Pause | None = None) -> Document:
+    return listing("fleet", "resources", (resource_json(r) for r in rows), paused=pause_json(pause))
 
 
 def sources(statuses: Iterable[SourceStatus], now: datetime) -> Document:
@@ -194,6 +207,7 @@ def cycle(
     decisions: Iterable[Decision],
     actions: Iterable[Action],
     notices: Iterable[Notice],
+    pause: Pause | None = None,
 ) -> Document:
     """``costguard.cycle/1``; ``partial``: some source that should be readable was not."""
     lines = [source_json(s, finished_at) for s in statuses]
@@ -205,6 +219,7 @@ def cycle(
         "partial": any(
             line["state"] not in ("ok", "skipped") or (line["state"] == "ok" and line["error"]) for line in lines
         ),
+        "paused": pause_json(pause),
         "sources": lines,
         "findings": [finding_json(f) for f in findings],
         "decisions": [decision_json(d) for d in decisions],

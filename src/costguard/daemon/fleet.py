@@ -7,6 +7,7 @@ so that all of them say the same.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,7 +15,7 @@ from sqlalchemy import Connection
 from costguard.daemon.documents import FleetRow
 from costguard.daemon.listing import COMPUTE
 from costguard.domain.action import Action, ActionState
-from costguard.domain.decision import Response
+from costguard.domain.decision import Decision, GuardCode, Response
 from costguard.domain.money import Money
 from costguard.domain.resource import Resource, ResourceRef, State
 from costguard.domain.snapshot import Snapshot
@@ -27,9 +28,12 @@ from costguard.store import actions, inventory, kv, levers
 
 _ACTIVITY = "fleet/activity"
 _BURN = "fleet/burn"
+_NEVER = "fleet/never"
 _POINTS = 2_000
 _RECENT = timedelta(hours=24)
 OFF = "off"
+# The guards' codes of a ladder that only waits for its time.
+TIMED = frozenset({GuardCode.OK, GuardCode.NOT_DUE, GuardCode.NOT_WARNED, GuardCode.DRY_RUN, GuardCode.NOT_ARMED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,15 @@ def see(snapshot: Snapshot) -> tuple[Mapping[ResourceRef, tuple[str, str]], Burn
     return seen, burn
 
 
-def record(conn: Connection, seen: Mapping[ResourceRef, tuple[str, str]], burn: Burn) -> None:
-    """Writes what the cycle saw, and one point of the burn at most each minute."""
+def record(
+    conn: Connection,
+    seen: Mapping[ResourceRef, tuple[str, str]],
+    burn: Burn,
+    decisions: Iterable[Decision] = (),
+) -> None:
+    """Writes what the cycle saw, which ladders a guard will never let act, and one point of the burn each minute."""
+    never = {d.action_id: d.verdict.never.value for d in decisions if d.verdict.never is not None}
+    kv.put(conn, _NEVER, never, burn.at)
     kv.put(conn, _ACTIVITY, {str(ref): list(what) for ref, what in seen.items()}, burn.at)
     known = kv.get(conn, _BURN)
     points = list(known["points"]) if known else []
@@ -104,7 +115,8 @@ def fleet(conn: Connection, now: datetime, owners: tuple[Owner, ...]) -> tuple[F
     claims = levers.claims(conn)
     known = inventory.resources(conn)
     off = {str(r.ref) for r in known if r.state is not State.RUNNING}
-    ladders = _ladders(actions.list_actions(conn, since=now - _RECENT), off)
+    never = {key: GuardCode(code) for key, code in (kv.get(conn, _NEVER) or {}).items()}
+    ladders = _ladders(actions.list_actions(conn, since=now - _RECENT), off, never)
     rows = []
     for stored in known:
         claimed = claims.get(stored.ref)
@@ -112,7 +124,9 @@ def fleet(conn: Connection, now: datetime, owners: tuple[Owner, ...]) -> tuple[F
         activity, reason = seen.get(str(resource.ref)) or (_activity_of(resource), "")
         if resource.ref.kind in COMPUTE and resource.state is not State.RUNNING:
             activity, reason = OFF, ""
-        rows.append(FleetRow(resource, activity, reason, keeps.get(resource.ref), ladders.get(str(resource.ref))))
+        action = ladders.get(str(resource.ref))
+        barred = never.get(action.id) if action else None
+        rows.append(FleetRow(resource, activity, reason, keeps.get(resource.ref), action, barred))
     return tuple(sorted(rows, key=_rank))
 
 
@@ -130,26 +144,30 @@ def _activity_of(resource: Resource) -> str:
     return Activity.ACTIVE.value if resource.depends_on else Activity.IDLE.value
 
 
-def _ladders(found: Iterable[Action], off: Collection[str]) -> Mapping[str, Action]:
-    """The ladder that matters most of each subject: in flight, then the one that stops, then the newest.
+def _ladders(found: Iterable[Action], off: Collection[str], never: Collection[str]) -> Mapping[str, Action]:
+    """The ladder that matters most of each subject, the same one until something happens.
 
-    Of a box that is ``off`` it is the one that stopped it.
+    In flight first; of a box that is ``off`` the one that stopped it; then, as the plan chooses, a real one that stops,
+    that nothing keeps from it, the mildest, the earliest, by name; of those that ended the newest.
     """
     chosen: dict[str, Action] = {}
     for action in found:
         if action.state in (ActionState.CANCELLED, ActionState.SUPERSEDED):
             continue
         known = chosen.get(action.subject.key)
-        if known is None or _weight(action, off) > _weight(known, off):
+        if known is None or _order(action, off, never) < _order(known, off, never):
             chosen[action.subject.key] = action
     return chosen
 
 
-def _weight(action: Action, off: Collection[str]) -> tuple[bool, bool, bool, bool, datetime]:
+def _order(action: Action, off: Collection[str], never: Collection[str]) -> tuple[bool | int | float | str, ...]:
     stopped = action.state is ActionState.DONE and action.response.ends_billing and action.subject.key in off
-    return (
-        action.state.in_flight, stopped, not action.state.terminal, action.response.ends_billing, action.updated_at,
-    )  # fmt: skip
+    first = (not action.state.in_flight, not stopped, action.state.terminal, not action.response.ends_billing)
+    if action.state.terminal:
+        return (*first, -action.updated_at.timestamp(), action.id)
+    refused = action.code not in TIMED or action.id in never
+    due = action.due_at.timestamp() if action.due_at else inf
+    return (*first, action.dry_run, refused, action.response is not Response.STOP, due, action.policy, action.id)
 
 
 def _rank(row: FleetRow) -> tuple[int, int, str]:

@@ -34,6 +34,7 @@ class Leadership:
         self._renewing = threading.Lock()
         self._deadline = 0.0
         self._until: datetime | None = None
+        self._awaited: str | None = None
         self.since: datetime | None = None
 
     @property
@@ -71,11 +72,12 @@ class Leadership:
             return True
         with self._database.write() as conn:
             token = lease.acquire(conn, NAME, self.holder, self._ttl, now)
+            other = lease.current(conn, NAME) if token is None else None
         if token is None:
-            if self._token is not None:
-                _log.warning("another process leads now")
+            self._wait_for(other)
             self._token, self.since = None, None
             return False
+        self._awaited = None
         if token != self._token:
             _log.info("this process leads (token %d)", token)
             self.since = self._clock.now()
@@ -83,6 +85,17 @@ class Leadership:
         self._until = now + self._ttl - _MARGIN
         self._token = token
         return True
+
+    def _wait_for(self, other: lease.Lease | None) -> None:
+        """Says once of each holder who leads, and until when at least: what was killed holds it until then."""
+        if other is None or other.holder == self._awaited:
+            return
+        self._awaited = other.holder
+        level = logging.INFO if self._token is None else logging.WARNING
+        _log.log(
+            level, "%s leads, until %s unless it renews; this process waits, serves the page and polls nothing",
+            other.holder, other.expires_at.isoformat(timespec="seconds"),
+        )  # fmt: skip
 
     def give_up(self) -> None:
         """Frees the lease at a clean end, so that another replica need not wait."""

@@ -4,9 +4,10 @@ Each lever says what it matched, writes its ledger line in the same transaction,
 the next cycle, and the look right before acting, honour them. ``undo`` is elsewhere: it calls a provider.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import cast
 
 from sqlalchemy import Connection
 
@@ -16,16 +17,20 @@ from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import Evidence, Subject
 from costguard.domain.ledger import LedgerEntry, LedgerKind
-from costguard.domain.notice import NoticeState, SendReason
+from costguard.domain.notice import Notice, NoticeKind, NoticeState, SendReason
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep
 from costguard.domain.time import format_duration
 from costguard.engine.events import Event, EventKind
 from costguard.engine.lifecycle import advance
 from costguard.errors import UsageError
+from costguard.notify.facts import cleared_facts
+from costguard.notify.route import follow_up
 from costguard.store import actions, inventory, ledger, levers, outbox
 
 DISPUTE_HOLDS = timedelta(days=7)
+# Who has, or is just getting, a message.
+_GOT = (NoticeState.SENT, NoticeState.SENDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,7 @@ def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -
         raise UsageError(f"action {action.id} has already called the provider; use `costguard undo {action.id}`")
     ended = actions.save(conn, advance(action, Event(EventKind.CANCEL, who=person.name), now).action)
     _hush(conn, action)
+    _call_off(conn, ended, person, now)
     _note_action(conn, now, action, person, "cancelled", {"lever": "cancel"})
     return ended
 
@@ -214,6 +220,26 @@ def _hush(conn: Connection, action: Action) -> None:
     """A warning that is still waiting to be sent must not go out for a ladder that has ended."""
     for notice in outbox.list_notices(conn, action_id=action.id, states=[NoticeState.PENDING]):
         outbox.suppress(conn, notice.id, SendReason.NEWER)
+
+
+def _call_off(conn: Connection, action: Action, person: Person, now: datetime) -> None:
+    """Whoever was warned, or asked for an approval, hears that it is off; nobody else does."""
+    told: dict[str, Notice] = {}
+    for notice in outbox.list_notices(conn, action_id=action.id, states=_GOT):
+        if notice.kind in (NoticeKind.WARN, NoticeKind.APPROVAL):
+            told.setdefault(notice.channel, notice)
+    if not told:
+        return
+    resource = inventory.resource(conn, action.subject.ref) if action.subject.ref else None
+    key = f"{action.id}:{action.held_since:%Y%m%dT%H%M%S}:cancelled"
+    calls_off = []
+    for notice in told.values():
+        facts = cleared_facts(
+            action=action, resource=resource, now=now, timezone=str(notice.facts["timezone"]), why="cancelled",
+            by=person.name, links=cast("Mapping[str, str]", notice.facts["links"]),
+        )  # fmt: skip
+        calls_off.append(follow_up(notice, NoticeKind.CLEARED, key, facts, now))
+    outbox.enqueue(conn, calls_off)
 
 
 def _own(conn: Connection, text: str, person: Person) -> Resource:

@@ -24,7 +24,8 @@ from costguard.engine.settings import EngineSettings
 from costguard.engine.walk import NewId
 
 CLEAR_AFTER = 2
-_AT_ONCE = frozenset({"not_running", "gone"})
+# What a rule answers when there is nothing left to end, and what is said of the ladder then.
+_AT_ONCE = {"not_running": "no longer running; nothing to do", "gone": "it is gone; nothing to do"}
 _HOLDS = frozenset({ActionState.DONE, ActionState.FAILED, ActionState.CANCELLED})
 
 
@@ -95,7 +96,7 @@ class Closing:
         if judgement is None:
             return Event(EventKind.SUPERSEDE, "it is gone, or the policy does not match it any more")
         if judgement.outcome is Outcome.CLEAR and judgement.reason in _AT_ONCE:
-            return Event(EventKind.SUPERSEDE, f"it no longer holds: {judgement.reason}", "gone")
+            return Event(EventKind.SUPERSEDE, _AT_ONCE[judgement.reason], "gone")
         if _another_run(row, judgement):
             return Event(EventKind.SUPERSEDE, "it was started again", "restarted")
         if judgement.outcome is Outcome.UNKNOWN:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Answer, GuardCode, Verdict
-from costguard.domain.finding import EvidenceValue, Finding, Judgement, Outcome, SubjectType
+from costguard.domain.finding import EvidenceValue, Finding, Judgement, Outcome, Subject, SubjectType
 from costguard.domain.resource import Resource, ResourceRef
 from costguard.domain.snapshot import Snapshot
 from costguard.engine.activity import activity_of
@@ -18,6 +18,7 @@ from costguard.engine.evaluate import Evaluation, Prepared
 from costguard.engine.guard import Case, answers, guard
 from costguard.engine.ladder import Ladder, rungs_for
 from costguard.engine.limits import Limits
+from costguard.engine.outlook import Outlook, of_judgement, of_ladder, outlook
 from costguard.engine.ownership import owner_of
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
@@ -67,10 +68,13 @@ def explain(
     owner, found_by = owner_of(resource, settings.owners, account, claimed)
     seen = activity_of(resource, snapshot)
     protection = protection_of(resource, snapshot)
-    policies = [
-        _policy(ready, resource, evaluation, rows, snapshot, settings, limits)
-        for _, ready in sorted(evaluation.policies.items())
-    ]
+    policies: list[Document] = []
+    prospects: list[Outlook] = []
+    for _, ready in sorted(evaluation.policies.items()):
+        document, ahead = _policy(ready, resource, evaluation, rows, snapshot, settings, limits)
+        policies.append(document)
+        prospects += ahead
+    next_ = outlook(prospects)
     return {
         "schema": "costguard.explain/1",
         "at": snapshot.now,
@@ -78,6 +82,10 @@ def explain(
             "ref": str(ref), "name": resource.name, "state": resource.state.value, "raw_state": resource.raw_state,
             "started_at": resource.started_at, "observed_at": resource.observed_at, "price": resource.price,
             "owner": owner, "owner_found_by": found_by, "group": resource.group,
+        },
+        "outlook": {
+            "prospect": next_.prospect.value, "policy": next_.policy or None, "response": next_.response.value,
+            "at": next_.at, "code": next_.code.value, "reason": next_.reason,
         },
         "activity": {
             "verdict": seen.activity.value, "reason": seen.reason,
@@ -98,21 +106,23 @@ def _policy(
     snapshot: Snapshot,
     settings: EngineSettings,
     limits: Limits,
-) -> Document:
+) -> tuple[Document, list[Outlook]]:
     account = snapshot.accounts.get(resource.ref.account)
+    dry = dry_run_code(ready.policy, Subject.of(resource), snapshot, settings)
     match = ready.matcher.explain(resource, account)
     document: Document = {
         "policy": ready.policy.name,
         "rule": ready.kind.name,
         "mode": ready.policy.mode,
+        "effective_mode": "enforce" if dry is None else dry.value,
         "matched": match.matched,
         "why_not": match.why_not,
     }
     if not match.matched:
-        return document | {"ladders": [], "changes": [match.why_not]}
+        return document | {"ladders": [], "changes": [match.why_not]}, []
     mine = [a for a in evaluation.judgements.get(ready.policy.name, ()) if a.subject.ref == resource.ref]
     ladders = [_ladder(ready, resource, answer, rows, snapshot, settings, limits) for answer in mine]
-    return document | {"ladders": ladders}
+    return document | {"ladders": [told for told, _ in ladders]}, [ahead for _, ahead in ladders]
 
 
 def _ladder(
@@ -123,7 +133,7 @@ def _ladder(
     snapshot: Snapshot,
     settings: EngineSettings,
     limits: Limits,
-) -> Document:
+) -> tuple[Document, Outlook]:
     evidence: Mapping[str, EvidenceValue] = answer.evidence
     document: Document = {
         "outcome": answer.outcome.value, "reason": answer.reason, "threshold": answer.threshold, "since": answer.since,
@@ -149,7 +159,8 @@ def _ladder(
         None if row is None else {"id": row.id, "state": row.state.value, "warned_at": row.warned_at, "rung": row.rung}
     )
     if index is None:
-        return document | {"response": "notify", "guards": [], "verdict": None, "changes": _changes(answer, [])}
+        told: Document = {"response": "notify", "guards": [], "verdict": None, "changes": _changes(answer, [])}
+        return document | told, of_judgement(ready.policy.name, answer)
     limit = None
     if ladder.rungs[index].do.ends_billing:
         limit = limits.ask(ready.policy.name, resource.ref.account, dry is not None)
@@ -158,14 +169,19 @@ def _ladder(
         snapshot.accounts.get(resource.ref.account), snapshot, settings, dry, limit,
     )  # fmt: skip
     every = answers(case)
-    verdict = guard(case)
-    return document | {
-        "response": ladder.rungs[index].do.value,
+    verdict, do = guard(case), ladder.rungs[index].do
+    ahead = of_judgement(ready.policy.name, answer)
+    if answer.outcome is Outcome.FIRES:
+        flying = row is not None and row.state.in_flight
+        ahead = of_ladder(ready.policy.name, do, verdict, case.due_at, dry, flying=flying)
+    told = {
+        "response": do.value,
         "due_at": case.due_at,
         "verdict": _verdict(verdict),
         "guards": [_verdict(one) for _, one in every],
         "changes": _changes(answer, [one for _, one in every if one.answer is not Answer.ALLOW]),
     }
+    return document | told, ahead
 
 
 def _verdict(verdict: Verdict) -> Document:

@@ -5,7 +5,7 @@ change when costguard dares to act, change one function here and its row in the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from zoneinfo import ZoneInfo
@@ -357,6 +357,11 @@ GUARDS: tuple[tuple[GuardCode, Guard], ...] = (
     (GuardCode.NOT_ARMED, _not_armed),
     (GuardCode.DRY_RUN, _dry_run),
 )
+# What neither time nor the next look changes: somebody would have to do something.
+_FOR_GOOD = (
+    GuardCode.PROTECTED, GuardCode.FENCED, GuardCode.SELF, GuardCode.GROUP_MEMBER, GuardCode.UNSUPPORTED,
+    GuardCode.SAVES_NOTHING, GuardCode.LOSES_DATA,
+)  # fmt: skip
 _LAST = frozenset({GuardCode.NOT_ARMED, GuardCode.DRY_RUN})
 
 
@@ -366,9 +371,10 @@ def answers(case: Case) -> tuple[tuple[GuardCode, Verdict], ...]:
 
 
 def guard(case: Case) -> Verdict:
-    """The guards' one answer. A dry run before its due time is ``not_due``, whatever the others say."""
+    """The guards' one answer. A dry run before its due time is ``not_due``, whatever the others say; the reason names
+    what will keep it from acting even then."""
     if case.dry is not None and (early := _not_due(case)) is not None:
-        return early
+        return _promised(case, early)
     longest: Verdict | None = None
     for code, ask in GUARDS:
         if code in _LAST and longest is not None:
@@ -381,6 +387,15 @@ def guard(case: Case) -> Verdict:
         if longest is None or (answer.until or _FAR) > (longest.until or _FAR):
             longest = answer
     return longest or ALLOW
+
+
+def _promised(case: Case, early: Verdict) -> Verdict:
+    """``not_due``, and whether a guard that time does not change denies it for good."""
+    for code in _FOR_GOOD:
+        denied = _BY_CODE[code](case)
+        if denied is not None and (denied.until is None or case.due_at is None or denied.until > case.due_at):
+            return replace(early, never=code, reason=f"{early.reason}, and then it is refused: {denied.reason}")
+    return early
 
 
 def answer_of(case: Case, code: GuardCode) -> Verdict | None:

@@ -138,23 +138,32 @@ class Walk:
         if self.dry is not None:
             # A dry run's warning is recorded, and counts as delivered.
             self.action = copy_with(self.action, warned_at=self.snapshot.now)
-            self._line(LedgerKind.RECORDED, f"would warn: {self.response.value} in {format_duration(grace)}")
+            never = self._never(acting)
+            what = (
+                f"would advise: {never.reason}"
+                if never
+                else f"would warn: {self.response.value} in {format_duration(grace)}"
+            )
+            self._line(LedgerKind.RECORDED, what)
             return None
         rung = self.ladder.rungs[index]
         if self._hushed() or self.action.warning_id is not None:
             return None
-        case = self.case(acting)
         to = rung.to or ()
-        for code in ADVISE:
-            if (never := answer_of(case, code)) is not None:
-                if self.action.code is not code:
-                    about = f"advice:{code.value}"
-                    self._notice(NoticeKind.NOTIFY, about, rung=rung, to=to, code=code, reason=never.reason)
-                return None
+        if (never := self._never(acting)) is not None:
+            if self.action.code is not never.code:
+                about = f"advice:{never.code.value}"
+                self._notice(NoticeKind.NOTIFY, about, rung=rung, to=to, code=never.code, reason=never.reason)
+            return None
         do = self.ladder.rungs[acting].do
         told = self._notice(NoticeKind.WARN, f"rung{index}", rung=rung, to=to, due_in=grace, do=do)
         self.action = copy_with(self.action, warning_id=told.id)
         return None
+
+    def _never(self, acting: int) -> Verdict | None:
+        """The first guard that will never let this rung act."""
+        case = self.case(acting)
+        return next((never for code in ADVISE if (never := answer_of(case, code)) is not None), None)
 
     def _warn_again(self, index: int) -> None:
         assert self.acting is not None, "called for a ladder that acts"

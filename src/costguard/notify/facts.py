@@ -186,12 +186,14 @@ def cleared_facts(
     now: datetime,
     timezone: str,
     why: str = "busy",
+    by: str | None = None,
     links: Mapping[str, str] | None = None,
 ) -> Facts:
-    """What was announced will not happen. ``why`` ∈ busy, restarted, gone, kept, cancelled, policy, changed."""
+    """What was announced will not happen. ``why`` ∈ busy, restarted, gone, kept, cancelled, policy, changed; ``by`` is
+    who called it off."""
     return document(
         NoticeKind.CLEARED, now, timezone, action.dry_run, links,
-        dedup="cleared", **about(action, resource), do=action.response, why=why,
+        dedup="cleared", **about(action, resource), do=action.response, why=why, by=by,
     )  # fmt: skip
 
 

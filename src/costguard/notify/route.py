@@ -151,6 +151,16 @@ def fallback_copy(notice: Notice, channel: str, now: datetime, language: str | N
     )  # fmt: skip
 
 
+def follow_up(told: Notice, kind: NoticeKind, key: str, facts: Facts, now: datetime) -> Notice:
+    """Another message to whoever got this one: the same channel, language and mentions, at once."""
+    key = f"{key}@{told.channel}"
+    return Notice(
+        id=_id(key), kind=kind, channel=told.channel, alert_key=told.alert_key, idem_key=key, facts=facts,
+        created_at=now, action_id=told.action_id, mention=told.mention, language=told.language,
+        owner_route=told.owner_route, next_at=now,
+    )  # fmt: skip
+
+
 def delivered_at(notices: Iterable[Notice]) -> datetime | None:
     """When a message counts as delivered: accepted by the owner's route (or its fallback) when there is one,
     else by any of its channels; None when not yet. ``notices`` are all rows of the message."""

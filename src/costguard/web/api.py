@@ -24,6 +24,7 @@ from costguard.domain.resource import Resource
 from costguard.domain.time import parse_duration, utc
 from costguard.errors import UsageError
 from costguard.store import actions, cycles, findings, ledger, sources
+from costguard.store import levers as store_levers
 from costguard.web.auth import authorise
 from costguard.web.openapi import LEVERS, openapi
 
@@ -124,7 +125,9 @@ class Service:
 
     def _fleet(self, query: Mapping[str, str]) -> Mapping[str, object]:
         with self._site.database.read() as conn:
-            return documents.fleet(fleet.fleet(conn, self._site.clock.now(), self._site.page().owners))
+            now = self._site.clock.now()
+            rows = fleet.fleet(conn, now, self._site.page().owners)
+            return documents.fleet(rows, store_levers.paused(conn, now))
 
     def _findings(self, query: Mapping[str, str]) -> Mapping[str, object]:
         with self._site.database.read() as conn:

@@ -208,7 +208,8 @@ class Overview(Speech):
         recorded = [
             row.action.waste_per_hour
             for row in self._rows
-            if row.action and row.action.dry_run and row.action.response is Response.STOP and row.action.waste_per_hour
+            if row.action and row.action.dry_run and row.action.response is Response.STOP
+            if row.action.waste_per_hour and row.barred is None
         ]
         projected = rates.total(recorded, self.now).money
         return SavedTile(str(total), len(standing), str(rate), str(projected) if projected else "")

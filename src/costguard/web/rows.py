@@ -175,6 +175,8 @@ class Lines:
             return self._t("status.acting"), "burn", why
         if not action.response.ends_billing:
             return self._t("status.notified", policy=action.policy), "", why
+        if row.barred is not None:
+            return self._t("status.refused", reason=self._t(f"guard.{row.barred.value}")), "", why
         if action.code in _TIMED and action.due_at is not None:
             if action.dry_run:
                 return self._t("status.would_stop", time=speech.day_at(action.due_at)), "idle", why

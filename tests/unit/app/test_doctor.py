@@ -6,13 +6,13 @@ from decimal import Decimal
 
 import pytest
 
-from costguard.app.doctor import Finding, _budgets, _usage_seen
+from costguard.app.doctor import Finding, _budgets, _remedy, _usage_seen
 from costguard.config.accounts import BoundAccount
 from costguard.daemon.accounts import Account
 from costguard.domain.budget import ProviderBudget
 from costguard.domain.money import Money
 from costguard.domain.resource import Gpus, Kind, Resource, ResourceRef, State
-from costguard.errors import PermissionDenied, ProviderError
+from costguard.errors import AuthFailed, PermissionDenied, ProviderError, Throttled, TimedOut, Unavailable
 from costguard.plugins import registry
 from costguard.ports import AccountSpec, Clock, Connection
 from costguard.testing.clock import FakeClock
@@ -45,6 +45,21 @@ def account(provider: str, connection: object = None) -> Account:
 def box(provider: str, region: str, id: str) -> Resource:
     ref = ResourceRef(provider, "prod", region, Kind.VM, id)
     return Resource(ref, "trainer", State.RUNNING, "running", NOW, gpus=Gpus("T4", Decimal(1)))
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (AuthFailed("the key is not valid", provider="aws"), "check the credentials"),
+        (PermissionDenied("no right", provider="aws"), "check the credentials"),
+        (Unavailable("the name cannot be resolved", provider="aws"), "could not be reached"),
+        (TimedOut("no answer in time", provider="aws"), "check DNS, proxy, firewall and the account's endpoint"),
+        (Throttled("too fast", provider="aws"), "wait a minute"),
+    ],
+)
+def test_a_network_that_failed_says_nothing_about_the_credentials(error: ProviderError, hint: str) -> None:
+    assert hint in _remedy(error)
+    assert isinstance(error, AuthFailed | PermissionDenied) is (_remedy(error) == "check the credentials")
 
 
 @pytest.mark.parametrize(

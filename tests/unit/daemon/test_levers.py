@@ -10,7 +10,7 @@ from costguard.daemon.levers import Person
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode
 from costguard.domain.ledger import LedgerKind
-from costguard.domain.notice import NoticeState
+from costguard.domain.notice import NoticeKind, NoticeState
 from costguard.errors import UsageError
 from costguard.store import actions
 from costguard.store import levers as stored
@@ -121,6 +121,23 @@ def test_a_cancelled_ladder_stays_cancelled_while_its_finding_holds(
     clock.advance(80 * MINUTE)
     run_once(warned)
     assert len(rows(warned.database)) == 2
+
+
+def test_who_was_warned_hears_that_it_is_off_and_by_whom(warned: App, slack: SlackServer, clock: FakeClock) -> None:
+    """On the same channel, once, and only after the warning was there."""
+    (warning,) = told(warned.database)
+    clock.advance(MINUTE)
+    with warned.database.write() as conn:
+        levers.cancel(conn, only(warned).id, person=OPERATOR, now=clock.now())
+    off = told(warned.database)[-1]
+    assert (off.kind, off.channel, off.mention) == (NoticeKind.CLEARED, warning.channel, warning.mention)
+    clock.advance(MINUTE)
+    run_once(warned)
+    assert len(slack.posted) == 2
+    assert "Not stopping box-a: cancelled by ops" in str(slack.posted[-1].content)
+    clock.advance(20 * MINUTE)
+    run_once(warned)
+    assert len(slack.posted) == 2
 
 
 def test_a_cancelled_ladder_sends_no_warning_any_more(app: App, slack: SlackServer, clock: FakeClock) -> None:

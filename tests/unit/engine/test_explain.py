@@ -8,6 +8,7 @@ import pytest
 
 from costguard.domain.codec import encode
 from costguard.domain.decision import GuardCode
+from costguard.domain.resource import Ends, StopEffect
 from costguard.domain.snapshot import Keep
 from costguard.engine.evaluate import evaluate
 from costguard.engine.explain import explain
@@ -69,6 +70,24 @@ def test_the_ladder_it_is_on_and_who_owns_it() -> None:
     assert story["policies"][0]["ladders"][0]["action"]["id"] == cycles.row.id
     assert story["policies"][0]["ladders"][0]["verdict"]["code"] == "not_due"
     assert (story["resource"]["owner"], story["resource"]["owner_found_by"]) == ("zhangwei", "name zw-*")
+
+
+def test_the_first_line_says_what_happens_next_and_in_which_mode() -> None:
+    told = document([idle_policy()])
+    assert told["outlook"] == {
+        "prospect": "later", "policy": "idle-dev", "response": "stop", "at": None, "code": "not_warned",
+        "reason": "the warning has not been delivered yet",
+    }  # fmt: skip
+    assert told["policies"][0]["effective_mode"] == "enforce"
+    dry = document([idle_policy()], settings=replace(SETTINGS, enforce=False))
+    assert (dry["outlook"]["prospect"], dry["outlook"]["code"]) == ("dry_run", "dry_run")
+    assert (dry["policies"][0]["mode"], dry["policies"][0]["effective_mode"]) == ("enforce", "dry_run")
+    prepaid = replace(BOX, stop_effect=StopEffect(Ends.NO))
+    never = document([idle_policy()], prepaid, settings=replace(SETTINGS, enforce=False))
+    assert (never["outlook"]["prospect"], never["outlook"]["code"]) == ("refused", "saves_nothing")
+    working = document([idle_policy()], usage={BOX.ref: busy(BOX)})["outlook"]
+    assert (working["prospect"], working["reason"]) == ("nothing", "gpu_util_busy")
+    assert document([])["outlook"]["reason"] == "no policy matches it"
 
 
 def test_a_ladder_that_only_tells_has_no_verdict() -> None:

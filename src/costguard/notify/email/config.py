@@ -59,9 +59,12 @@ def check_mail(smtp: str, to: Sequence[str], sender: str | None) -> None:
     for text in to:
         if not is_address(text):
             raise ValueError(f"{text!r} is not an e-mail address")
+    if sender is None and not is_address(user):
+        why = "the SMTP user is no e-mail address" if user else "smtp names no user"
+        raise ValueError(f"from is needed, like costguard@example.com: {why}")
     shown = sender or user
     if not is_address(parseaddr(shown)[1]) or not shown.isprintable():
-        raise ValueError("from must be an e-mail address; it may be left out when the SMTP user is one")
+        raise ValueError(f"from must be an e-mail address, perhaps with a name, not {shown!r}")
 
 
 class EmailConfig(ChannelConfig):

@@ -81,7 +81,8 @@ class En(Words):
 
     def cleared_title(self, doc: Doc) -> str:
         why = t.CLEARED.get(doc.text("why"), t.CLEARED["changed"])
-        return f"Not {self._doing(doc).lower()} {clean(doc.name)}: {why}"
+        by = f" by {clean(doc.text('by'))}" if doc.text("by") else ""
+        return f"Not {self._doing(doc).lower()} {clean(doc.name)}: {why}{by}"
 
     def no_data_title(self, doc: Doc, now: datetime) -> str:
         since = doc.at("since")

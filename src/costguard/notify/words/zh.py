@@ -83,6 +83,8 @@ class Zh(Words):
 
     def cleared_title(self, doc: Doc) -> str:
         why = t.CLEARED.get(doc.text("why"), t.CLEARED["changed"])
+        if by := clean(doc.text("by")):
+            why = f"{by} {why}"
         return f"不{self.verb(doc)}了：{clean(doc.name)} {why}"
 
     def no_data_title(self, doc: Doc, now: datetime) -> str:
