@@ -358,7 +358,12 @@ class En(Words):
 
     def spoken(self, name: str) -> tuple[Span, ...]:
         return text(
-            "write to the robot: ", code(f"keep {name} 2h"), ", ", code(f"claim {name}"), ", ", code(f"why {name}")
+            "write to the robot (in a group, @ it first): ",
+            code(f"keep {name} 2h"),
+            ", ",
+            code(f"claim {name}"),
+            ", ",
+            code(f"why {name}"),
         )
 
     def number(self, alert: str) -> str:

@@ -365,7 +365,12 @@ class Zh(Words):
 
     def spoken(self, name: str) -> tuple[Span, ...]:
         return text(
-            "对机器人说：", code(f"保留 {name} 2小时"), "、", code(f"认领 {name}"), "、", code(f"为什么 {name}")
+            "对机器人说（群里先 @ 它）：",
+            code(f"保留 {name} 2小时"),
+            "、",
+            code(f"认领 {name}"),
+            "、",
+            code(f"为什么 {name}"),
         )
 
     def number(self, alert: str) -> str:
