@@ -98,11 +98,10 @@ class Office:
         run_once(self.app)
 
 
-def office(folder: Path, migrated: Path, api: DingTalkApi, language: str, more: str) -> tuple[App, Cloud]:
+def office(folder: Path, migrated: Path, api: DingTalkApi, text: str, policies: str) -> tuple[App, Cloud]:
     shutil.copy(migrated, folder / "costguard.db")
-    (folder / "policies.yaml").write_text(IDLE, "utf-8")
+    (folder / "policies.yaml").write_text(policies, "utf-8")
     path = folder / "costguard.yaml"
-    text = CONFIG.format(language=language, id=CLIENT_ID, secret=CLIENT_SECRET, url=api.url, more=more)
     path.write_text(text, "utf-8")
     clock = api.clock
     cloud = Cloud(clock)
@@ -124,9 +123,17 @@ def more() -> str:
 
 
 @pytest.fixture
-def group(memory_path: Path, migrated_sqlite: Path, clock: FakeClock, language: str, more: str) -> Iterator[Office]:
+def policies() -> str:
+    return IDLE
+
+
+@pytest.fixture
+def group(
+    memory_path: Path, migrated_sqlite: Path, clock: FakeClock, language: str, more: str, policies: str
+) -> Iterator[Office]:
     with DingTalkApi(clock) as api, DingTalkStream(api) as stream:
-        app, cloud = office(memory_path, migrated_sqlite, api, language, more)
+        text = CONFIG.format(language=language, id=CLIENT_ID, secret=CLIENT_SECRET, url=api.url, more=more)
+        app, cloud = office(memory_path, migrated_sqlite, api, text, policies)
         (listener,) = chats(app, patience=QUICK)
         listener.start()
         stream.wait_connected()
@@ -147,6 +154,35 @@ def test_a_click_keeps_the_box_and_the_card_says_so(group: Office) -> None:
     group.later(31 * MINUTE)
     assert rows(group.app.database)[0].state is ActionState.CANCELLED
     assert group.cloud.stops() == []
+    assert group.card().params["title"].startswith("zhangwei 保留")
+    assert group.api.sent == [], "the card says it; nobody needs a message more"
+
+
+def test_a_stop_becomes_the_card_and_can_be_taken_back(group: Office) -> None:
+    run_once(group.app)
+    first = group.card()
+    group.later(31 * MINUTE)
+    group.later(MINUTE)
+    assert len(group.cloud.stops()) == 1
+    assert first.params["title"].startswith("已关机 train-03")
+    assert first.params["btns"] == "[]"
+    second = group.card()
+    assert second is not first
+    assert second.pinged == ("zw01",)
+    group.press("zw01", "重新启动")
+    group.stream.wait_until(lambda: second.params["btns"] == "[]")
+    assert "要求重新启动 train-03" in second.params["tips"]
+    assert [call.operation for call in group.cloud.calls] == ["stop", "start"]
+
+
+@pytest.mark.parametrize("policies", [IDLE.replace("- {do: warn}", "- {do: warn, to: [owner]}", 1)])
+def test_what_a_policy_sends_to_the_owner_alone_is_written_to_them(group: Office) -> None:
+    run_once(group.app)
+    card = group.card()
+    assert card.space == "zw01"
+    group.press("zw01", "保留 2 小时")
+    group.stream.wait_until(lambda: card.params["btns"] == "[]")
+    assert group.kept() == [("zhangwei", 2 * HOUR)]
 
 
 def test_words_in_the_group_keep_the_box(group: Office) -> None:

@@ -30,12 +30,12 @@ FORMATS: Mapping[str, Callable[[Story, str, str], Message]] = {
     "slack": slack.message,
     "slack_bot": slack.pressable,
     "dingtalk": dingtalk.message,
-    "dingtalk_app": dingtalk_app.message,
     "wecom": wecom.message,
     "plain": plain.message,
 }
 # These also show or carry what the words do not: the kind by its colour, the thread, the facts themselves.
 FACTUAL: Mapping[str, Callable[[Story, str, str, Mapping[str, Any]], Message]] = {
+    "dingtalk_app": dingtalk_app.message,
     "email": email.message,
     "feishu": feishu.message,
     "webhook": webhook.message,

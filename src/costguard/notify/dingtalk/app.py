@@ -9,16 +9,17 @@ card's outTrackId is its key against duplicates; the robot has none.
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from costguard.domain.notice import Receipt
+from costguard.domain.notice import NoticeKind, Receipt
 from costguard.domain.press import Button
 from costguard.errors import DeliveryError
 from costguard.net.http import HttpClient
 from costguard.notify.dingtalk.api import ENDPOINT, ApiError, DingTalkApi
 from costguard.notify.dingtalk.app_config import DingTalkAppConfig
-from costguard.notify.dingtalk.card import STANDARD, buttons, track_id
+from costguard.notify.dingtalk.card import STANDARD, VALUE_BYTES, buttons, track_id
 from costguard.notify.dingtalk.markup import TITLE_BYTES
 from costguard.notify.dingtalk.probe import probe
 from costguard.notify.inert import escape
@@ -35,6 +36,10 @@ _NO_CARDS = frozenset({
     "Forbidden.AccessDenied.AccessTokenPermissionDenied", "param.templateNotExist", "param.cardTemplateNotExist",
     "param.templateUnpublished",
 })  # fmt: skip
+_GONE = frozenset({"param.cardNotExist", "param.outTrackIdNotExist"})
+_ALONE, _DELIVER = "oToMessages", "deliver"
+_UNREACHABLE = frozenset({_ALONE, _DELIVER, "staffId.notExisted", "param.userIdNotExist"})
+_QUIET = frozenset({NoticeKind.KEPT, NoticeKind.CLEARED})
 _TRY_CARDS_AGAIN = timedelta(hours=24)
 
 
@@ -93,15 +98,60 @@ class DingTalkApp:
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────
 
     def send(self, message: Message) -> Receipt:
-        """One attempt. Raises DeliveryError."""
+        """One attempt. Raises DeliveryError.
+
+        What became of a card is shown in it. A result or failure is a message besides, because a change notifies
+        nobody; that a box was kept, or needs nothing any more, is not worth one.
+        """
+        if message.follows is not None and message.outcome and self._become(message.follows, message):
+            if message.payload.get("kind") in _QUIET:
+                return Receipt(message_ref=message.follows)
+            return replace(self._new(message), message_ref=message.follows)
+        return self._new(message)
+
+    def _new(self, message: Message) -> Receipt:
+        if message.to is not None:
+            try:
+                return self._post(message, message.to)
+            except DeliveryError as error:
+                if error.code not in _UNREACHABLE:
+                    raise
+                log.warning("channel %s: a person cannot be written to: %s", self.name, error)
         if not self.conversation:
             hint = "write @ and the robot's name in the group: it answers with the id for `conversation`"
             raise DeliveryError(self.name, "auth", "the group is not known", code="conversation", hint=hint)
+        return self._post(message, None)
+
+    def _post(self, message: Message, to: str | None) -> Receipt:
+        """To one person, or into the group."""
         wanted = (message.buttons or message.mentions) and not message.plain
         if wanted and "card" in message.payload and self._cards:
-            return self._card(message)
-        self._say(message)
+            return self._card(message, to)
+        param = _text(message.body) if message.plain else self._markdown(message.title, message.body)
+        if to is not None:
+            self._alone(param, to)
+            return Receipt()
+        self._group(param, self.conversation or "")
+        for user in () if message.plain else message.mentions:
+            try:
+                self._alone(param, user)
+            except DeliveryError as error:
+                # The group has it; this copy only stands in for a mention.
+                log.warning("a person could not be written to: %s", error)
         return Receipt()
+
+    def _become(self, track: str, message: Message) -> bool:
+        """Shows in the card that began the story what became of it; False when that card is there no more."""
+        held = message.payload.get("card")
+        said = dict(held) if isinstance(held, Mapping) else {"tips": cut_bytes(escape(message.title), VALUE_BYTES)}
+        try:
+            self.update(track, {**said, **self.buttons(())})
+        except ApiError as error:
+            if error.code not in _GONE and error.code not in _NO_CARDS:
+                raise
+            log.info("channel %s: a card cannot be changed: %s", self.name, error)
+            return False
+        return True
 
     def update(self, track: str, variables: Mapping[str, str]) -> None:
         """Changes these variables of a card that was sent, for everybody who sees it. Raises DeliveryError."""
@@ -117,13 +167,16 @@ class DingTalkApp:
 
     def tell(self, user: str, text: str, title: str = "costguard") -> None:
         """Writes to one person. Raises DeliveryError."""
-        body = {"robotCode": self._robot, "userIds": [user], **self._markdown(title, text)}
+        self._alone(self._markdown(title, text), user)
+
+    def _alone(self, param: Mapping[str, str], user: str) -> None:
+        body = {"robotCode": self._robot, "userIds": [user], **param}
         answer = self.api.call("POST", "/v1.0/robot/oToMessages/batchSend", self._sized(body))
         refused = answer.get("invalidStaffIdList") or answer.get("flowControlledStaffIdList")
         if refused or not answer.get("processQueryKey"):
             detail = "the person cannot be written to"
             hint = "is the person in the application's visible range (可见范围)?"
-            raise DeliveryError(self.name, "payload", detail, code="oToMessages", hint=hint)
+            raise DeliveryError(self.name, "payload", detail, code=_ALONE, hint=hint)
 
     def say(self, text: str, title: str = "costguard", conversation: str = "") -> None:
         """Writes markdown into a group. Raises DeliveryError."""
@@ -135,28 +188,17 @@ class DingTalkApp:
 
     # ── the wire ────────────────────────────────────────────────────────────────────────────────────────
 
-    def _card(self, message: Message) -> Receipt:
+    def _card(self, message: Message, to: str | None) -> Receipt:
         track = track_id(message.buttons[0].value if message.buttons else "", message.idem_key)
         held = message.payload.get("card")
         variables: dict[str, str] = dict(held) if isinstance(held, Mapping) else {}
-        at = message.payload.get("at")
-        deliver: dict[str, Any] = {"robotCode": self._robot}
-        if isinstance(at, Mapping) and at:
-            deliver["atUserIds"] = dict(at)
-        line = cut_bytes(escape(message.title), TITLE_BYTES)
         body = {
             "cardTemplateId": self._template,
             "outTrackId": track,
             "callbackType": "STREAM",
             "cardData": {"cardParamMap": {**variables, **self.buttons(message.buttons)}},
-            "openSpaceId": f"dtv1.card//IM_GROUP.{self.conversation}",
-            "imGroupOpenSpaceModel": {
-                "supportForward": False,
-                "lastMessageI18n": {"ZH_CN": line, "EN_US": line},
-                "notification": {"alertContent": line, "notificationOff": False},
-            },
-            "imGroupOpenDeliverModel": deliver,
             "userIdType": 1,
+            **self._space(message, to),
         }
         try:
             self._accepted(self.api.call("POST", "/v1.0/card/instances/createAndDeliver", self._sized(body)))
@@ -169,18 +211,26 @@ class DingTalkApp:
                 raise
         return Receipt(message_ref=track)
 
-    def _say(self, message: Message) -> None:
-        if message.plain:
-            param = {"msgKey": "sampleText", "msgParam": _json({"content": message.body})}
-        else:
-            param = self._markdown(message.title, message.body)
-        self._group(param, self.conversation or "")
-        for user in () if message.plain else message.mentions:
-            try:
-                self.tell(user, message.body, message.title)
-            except DeliveryError as error:
-                # The group has it; this copy only stands in for a mention.
-                log.warning("a person could not be written to: %s", error)
+    def _space(self, message: Message, to: str | None) -> dict[str, Any]:
+        """Where a card goes, and its line in the list of conversations and in the notification."""
+        line = cut_bytes(escape(message.title), TITLE_BYTES)
+        model = {
+            "supportForward": False, "lastMessageI18n": {"ZH_CN": line, "EN_US": line},
+            "notification": {"alertContent": line, "notificationOff": False},
+        }  # fmt: skip
+        deliver: dict[str, Any] = {"robotCode": self._robot}
+        if to is not None:
+            return {
+                "openSpaceId": f"dtv1.card//IM_ROBOT.{to}", "imRobotOpenSpaceModel": model,
+                "imRobotOpenDeliverModel": {**deliver, "spaceType": "IM_ROBOT"},
+            }  # fmt: skip
+        at = message.payload.get("at")
+        if isinstance(at, Mapping) and at:
+            deliver["atUserIds"] = dict(at)
+        return {
+            "openSpaceId": f"dtv1.card//IM_GROUP.{self.conversation}", "imGroupOpenSpaceModel": model,
+            "imGroupOpenDeliverModel": deliver,
+        }  # fmt: skip
 
     def _group(self, param: Mapping[str, str], conversation: str) -> None:
         body = {"robotCode": self._robot, "openConversationId": conversation, **param}
@@ -201,7 +251,7 @@ class DingTalkApp:
             raise ApiError(self.name, "server", "DingTalk did not take the card", code="card")
         if wrong:
             hint = "is the robot in the group, and is `conversation` that group's id?"
-            raise ApiError(self.name, "auth", "the card was not delivered to the group", code="deliver", hint=hint)
+            raise ApiError(self.name, "auth", "the card was not delivered", code=_DELIVER, hint=hint)
 
     def _sized(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The body, when DingTalk would take its size: bytes count, not characters."""
@@ -211,6 +261,10 @@ class DingTalkApp:
         if len(_json(body).encode()) > MAX_BYTES:
             raise DeliveryError(self.name, "payload", f"the message is longer than {MAX_BYTES} bytes", code="size")
         return body
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"msgKey": "sampleText", "msgParam": _json({"content": text})}
 
 
 def _json(value: object) -> str:

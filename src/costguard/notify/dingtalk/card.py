@@ -10,6 +10,7 @@ Source: 创建并投放卡片, 更新卡片, 事件回调 at open.dingtalk.com.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from costguard.domain.press import Button, Press
 from costguard.notify.dingtalk.frames import ACTION
@@ -31,12 +32,12 @@ _LETTERS = dict(zip("abcdefghijklm", Press, strict=False))
 _LETTER = {press: letter for letter, press in _LETTERS.items()}
 
 
-def message(story: Story, idem_key: str, fallback: str) -> Message:
+def message(story: Story, idem_key: str, fallback: str, facts: Mapping[str, Any]) -> Message:
     """``body`` is the whole message as markdown, with words for what could be pressed; ``payload["card"]`` the card's
     variables but for its buttons.
 
     What has no buttons and does not fit into a card whole has no card. Nobody is mentioned by the text: a card mentions
-    by itself, and an application's robot cannot in a group.
+    by itself, and an application's robot cannot in a group. ``payload["kind"]`` is the notice's kind.
     """
     told = _unmentioned(story)
     worded = replace(told, lines=(*told.lines, Line("", story.spoken))) if story.spoken else told
@@ -47,7 +48,7 @@ def message(story: Story, idem_key: str, fallback: str) -> Message:
         body=markdown(worded, ROBOT_BYTES),
         fallback=fallback,
         idem_key=idem_key,
-        payload={"card": card, "at": at} if whole or story.buttons else {},
+        payload={"kind": facts.get("kind"), **({"card": card, "at": at} if whole or story.buttons else {})},
         mentions=tuple(story.mentions.values()),
         buttons=story.buttons,
     )

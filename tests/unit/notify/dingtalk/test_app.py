@@ -272,3 +272,77 @@ def test_dingtalks_own_template_gets_its_own_variable(server: DingTalkApi) -> No
 def _refusal(status: int, code: str) -> Answer:
 
     return Answer(status, json.dumps({"code": code, "message": "?"}).encode())
+
+
+def told(name: str, follows: str | None, **more: Any) -> Message:
+    message = render_facts(
+        sample_facts()[name], fmt="dingtalk_app", language="zh", now=SAMPLE_NOW, idem_key=name,
+        mentions={"zhangwei": OWNER},
+    )  # fmt: skip
+    return replace(message, follows=follows, outcome=True, **more)
+
+
+@pytest.mark.parametrize("name", ["kept", "cleared"])
+def test_good_news_changes_the_card_and_disturbs_nobody(server: DingTalkApi, name: str) -> None:
+    channel = app(server)
+    track = channel.send(warning()).message_ref
+    receipt = channel.send(told(name, track))
+    assert receipt.message_ref == track
+    card = the_card(server)
+    assert card.params["title"] == told(name, None).title
+    assert json.loads(card.params["btns"]) == []
+    assert server.sent == []
+
+
+@pytest.mark.parametrize(("name", "labels"), [("result", ["重新启动", "误报"]), ("failed", [])])
+def test_a_result_changes_the_card_and_is_a_message_besides(server: DingTalkApi, name: str, labels: list[str]) -> None:
+    channel = app(server)
+    track = channel.send(warning()).message_ref
+    receipt = channel.send(told(name, track))
+    assert receipt.message_ref == track, "what follows is still about the first"
+    assert json.loads(server.cards[str(track)].params["btns"]) == []
+    title = told(name, None).title
+    assert server.cards[str(track)].params["title"] == title
+    fresh = [card for card in server.cards.values() if card.out_track_id != track]
+    if labels:
+        assert [b["text"] for b in json.loads(fresh[0].params["btns"])] == labels
+    else:
+        assert [sent.text.split("\n")[0] for sent in server.sent] == [f"### {title}"]
+
+
+def test_what_follows_a_card_that_is_gone_is_said_anew(server: DingTalkApi) -> None:
+    receipt = app(server).send(told("kept", "costguard.a.gone"))
+    assert receipt.message_ref != "costguard.a.gone"
+    assert len(server.delivered()) == 1
+
+
+def test_a_change_that_got_no_answer_is_tried_again(server: DingTalkApi) -> None:
+    channel = app(server)
+    track = channel.send(warning()).message_ref
+    server.fail(Fault.LOST_ANSWER, on=lambda request: request.method == "PUT", times=1)
+    with pytest.raises(DeliveryError) as caught:
+        channel.send(told("kept", track))
+    assert caught.value.reason == "timeout"
+    channel.send(told("kept", track))
+    assert server.sent == []
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, None])
+def test_what_is_for_one_person_is_written_to_them(server: DingTalkApi, template: str | None) -> None:
+    channel = app(server, card_template=template, conversation=None)
+    channel.send(replace(warning(), to=OWNER))
+    if template:
+        assert the_card(server).space == OWNER
+    else:
+        assert [sent.to for sent in server.sent] == [(OWNER,)]
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, None])
+def test_a_person_who_cannot_be_reached_is_told_in_the_group(server: DingTalkApi, template: str | None) -> None:
+    server.forbidden.add(OWNER)
+    app(server, card_template=template).send(replace(warning(), to=OWNER))
+    if template:
+        assert the_card(server).space == GROUP
+        assert the_card(server).pinged == (OWNER,)
+    else:
+        assert [sent.to for sent in server.sent] == [(GROUP,)]
