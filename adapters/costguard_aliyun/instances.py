@@ -111,12 +111,21 @@ def _attributes(item: Mapping[str, Any], kind: InstanceType) -> dict[str, str]:
             effects.STOPPED_MODE: item.get("StoppedMode"),
             effects.NETWORK: item.get("InstanceNetworkType"),
             effects.LOCAL_DISK: "yes" if item.get("LocalStorageAmount") or kind.local_disk else None,
+            "private_ip": ",".join(_private_ips(item)),
+            "hostname": item.get("HostName"),
             effects.PUBLIC_IP: next(iter(addresses), None),
             effects.EIP: (item.get("EipAddress") or {}).get("AllocationId"),
             effects.DEDICATED_HOST: (item.get("DedicatedHostAttribute") or {}).get("DedicatedHostId"),
             effects.CAPACITY_RESERVATION: reservation.get("CapacityReservationId"),
         }
     )
+
+
+def _private_ips(item: Mapping[str, Any]) -> list[str]:
+    """Inside a VPC, or on the classic network."""
+    inside = (item.get("VpcAttributes") or {}).get("PrivateIpAddress") or {}
+    classic = item.get("InnerIpAddress") or {}
+    return [str(address) for found in (inside, classic) for address in found.get("IpAddress") or () if address]
 
 
 def vm_ref(account: str, region: str, id: str) -> ResourceRef:

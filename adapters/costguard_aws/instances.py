@@ -178,6 +178,8 @@ def _attributes(
         effects.TENANCY: placement.get("Tenancy"),
         effects.CAPACITY_RESERVATION: capacity.runs_in(item, reservations),
         effects.PUBLIC_IP: _public_ip(item),
+        "private_ip": ",".join(_private_ips(item)),
+        "hostname": ",".join(_hostnames(item)),
     }
     if kind.local_disk:
         facts[effects.LOCAL_DISK] = "yes"
@@ -203,6 +205,22 @@ def _hibernated(item: Mapping[str, Any]) -> str | None:
     if (item.get("State") or {}).get("Name") not in {"stopping", "stopped"}:
         return None
     return {"Client.UserInitiatedHibernate": "yes", "Client.UserInitiatedShutdown": "no"}.get(reason or "")
+
+
+def _private_ips(item: Mapping[str, Any]) -> list[str]:
+    """Of every network interface, the first one's first."""
+    told = [
+        address.get("PrivateIpAddress")
+        for interface in item.get("NetworkInterfaces") or ()
+        for address in interface.get("PrivateIpAddresses") or ()
+    ]
+    return list(dict.fromkeys(str(ip) for ip in (item.get("PrivateIpAddress"), *told) if ip))
+
+
+def _hostnames(item: Mapping[str, Any]) -> list[str]:
+    """The private DNS name, and what the machine calls itself: its first part."""
+    name = item.get("PrivateDnsName")
+    return list(dict.fromkeys([str(name), str(name).partition(".")[0]])) if name else []
 
 
 def _public_ip(item: Mapping[str, Any]) -> str | None:

@@ -134,6 +134,7 @@ def _attributes(item: Mapping[str, Any], beside: Beside) -> dict[str, str]:
             "latest_operation_state": item.get("LatestOperationState"),
             effects.CHARGING_MODE: item.get("StopChargingMode"),
             effects.LOCAL_DISK: "yes" if has_local_disk(item) else None,
+            "private_ip": ",".join(str(ip) for ip in item.get("PrivateIpAddresses") or () if ip),
             effects.PUBLIC_IP: address if not beside.elastic else None,
             effects.EIP: address if beside.elastic is not False else None,
             effects.HOST: placement.get("HostId"),

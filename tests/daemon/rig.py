@@ -106,6 +106,9 @@ class Cloud:
     fail: dict[str, Callable[[], BaseException | None]] = field(default_factory=dict)
     lose: dict[str, Callable[[], BaseException | None]] = field(default_factory=dict)
     failed_usage: dict[str, ProviderError] = field(default_factory=dict)
+    tells: tuple[tuple[Metric, int | None], ...] = (
+        (Metric.GPU_UTIL, 0), (Metric.CPU_CORES, None), (Metric.NETWORK, None),
+    )  # fmt: skip
     listed: Callable[[list[Resource]], list[Resource]] = lambda found: found
     boundary: Callable[[str], None] = lambda what: None
     hook: CommandResult = field(default_factory=lambda: CommandResult("finished", 0, "saved"))
@@ -206,7 +209,7 @@ class CloudConnection:
     def _samples(self, resource: Resource, since: datetime, until: datetime) -> Iterable[UsageSample]:
         box = self._cloud.boxes[resource.ref.id]
         first = max(since, box.started_at).replace(second=0, microsecond=0)
-        for metric, card in ((Metric.GPU_UTIL, 0), (Metric.CPU_CORES, None), (Metric.NETWORK, None)):
+        for metric, card in self._cloud.tells:
             series = Series(resource.ref, metric, card, "cloud", Statistic.MAX)
             at = first
             while at <= until:
@@ -248,12 +251,12 @@ class CloudConnection:
         return self._cloud.hook
 
 
-def configure(folder: Path, channel: str, *, policies: str = IDLE, **values: object) -> Config:
-    """A configuration in ``folder``. ``values``: database, mode, per_hour, account_id."""
+def configure(folder: Path, channel: str, *, policies: str = IDLE, more: str = "", **values: object) -> Config:
+    """A configuration in ``folder``. ``values``: database, mode, per_hour, account_id. ``more``: further settings."""
     known = {"database": "sqlite:///costguard.db", "mode": "enforce", "per_hour": 100, "account_id": "1", **values}
     (folder / "policies.yaml").write_text(policies, "utf-8")
     path = folder / "costguard.yaml"
-    path.write_text(CONFIG.format(channel=channel, **known), "utf-8")
+    path.write_text(CONFIG.format(channel=channel, **known) + more, "utf-8")
     return load(path, {})
 
 

@@ -36,7 +36,7 @@ def window(
     refs: Iterable[ResourceRef] = (ref(1),),
 ) -> tuple[UsageWindow, ...]:
     found = usage.windows(
-        conn, {spec}, now, lambda account, metric: delay, lambda account, metric: 5 * MINUTE, list(refs),
+        conn, {spec}, now, lambda account, metric, source: delay, lambda account, metric: 5 * MINUTE, list(refs),
         dict.fromkeys(refs, started),
     )  # fmt: skip
     return tuple(one for by_spec in found.values() for one in by_spec.get(spec, ()))
@@ -99,9 +99,9 @@ def test_two_windows_of_one_metric_do_not_mix(database: Database) -> None:
     short, long = WindowSpec(Metric.GPU_UTIL, 30 * MINUTE), WindowSpec(Metric.GPU_UTIL, timedelta(hours=24))
     with database.write() as conn:
         usage.append(conn, [*samples(one(), range(30), 1.0), *samples(one(), range(30, 1440), 80.0)])
-        found = usage.windows(conn, {short, long}, NOW, lambda a, m: timedelta(0), lambda a, m: MINUTE, [ref(1)], {})[
-            ref(1)
-        ]
+        found = usage.windows(
+            conn, {short, long}, NOW, lambda a, m, s: timedelta(0), lambda a, m: MINUTE, [ref(1)], {}
+        )[ref(1)]
     assert {spec.length: spec_windows[0].max for spec, spec_windows in found.items()} == {
         timedelta(minutes=30): 1.0, timedelta(hours=24): 80.0,
     }  # fmt: skip

@@ -30,8 +30,8 @@ class Asked:
     def same(
         self, conn: Connection, started: Mapping[ResourceRef, datetime | None], now: datetime = NOW
     ) -> Mapping[ResourceRef, Windows]:
-        kept = self.cache.windows(conn, SPECS, now, lambda a, m: MINUTE, lambda a, m: MINUTE, started)
-        asked = usage.windows(conn, SPECS, now, lambda a, m: MINUTE, lambda a, m: MINUTE, started, started)
+        kept = self.cache.windows(conn, SPECS, now, lambda a, m, s: MINUTE, lambda a, m: MINUTE, started)
+        asked = usage.windows(conn, SPECS, now, lambda a, m, s: MINUTE, lambda a, m: MINUTE, started, started)
         assert kept == asked
         return kept
 
@@ -61,7 +61,7 @@ def test_nothing_new_asks_only_whether_something_is_new(database: Database) -> N
 
     def look(conn: Connection) -> Mapping[ResourceRef, Windows]:
         statements.clear()
-        return cache.windows(conn, SPECS, NOW, lambda a, m: MINUTE, lambda a, m: MINUTE, started)
+        return cache.windows(conn, SPECS, NOW, lambda a, m, s: MINUTE, lambda a, m: MINUTE, started)
 
     with database.write() as conn:
         usage.append(conn, [sample(number, age) for number in range(1, 30) for age in range(2, 20)])

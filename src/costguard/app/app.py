@@ -15,6 +15,7 @@ from typing import Self
 
 from costguard.app import settings as mapped
 from costguard.app.conversation import StoredConversation
+from costguard.app.monitors import monitors
 from costguard.app.outbox import StoreOutbox
 from costguard.config.load import Config
 from costguard.daemon import metrics
@@ -28,6 +29,7 @@ from costguard.daemon.hooks import HookRunner
 from costguard.daemon.lead import TTL, Leadership
 from costguard.daemon.listing import Lister
 from costguard.daemon.look import Looker
+from costguard.daemon.monitor import Monitor
 from costguard.daemon.poll import Intervals, Poller
 from costguard.daemon.reminders import Reminders
 from costguard.daemon.snapshot import SnapshotBuilder
@@ -74,6 +76,7 @@ class App:
     lister: Lister
     poller: Poller
     biller: Biller
+    monitors: tuple[Monitor, ...]
     builder: SnapshotBuilder
     settings: EngineSettings
     policies: Mapping[str, Prepared]
@@ -125,6 +128,7 @@ class App:
             intervals=Intervals(schedule.usage, schedule.spot_prices),
             backfill=backfill,
         )
+        watching = monitors(config, database, clock, backfill)
         policies = {policy.name: prepare(policy) for policy in config.policies}
         routing = mapped.routing(config)
         drafter = Drafter(routing, settings, settings.keep_max, config.settings.web.public_url)
@@ -135,7 +139,7 @@ class App:
             database,
             clock,
             accounts,
-            Looker(lister, backfill),
+            Looker(lister, backfill, watching),
             builder,
             settings,
             policies,
@@ -154,6 +158,7 @@ class App:
             lister=lister,
             poller=poller,
             biller=Biller(database, clock, schedule.charges),
+            monitors=watching,
             builder=builder,
             settings=settings,
             policies=policies,
@@ -215,6 +220,10 @@ class App:
             fine &= self.poller.usage(account)
             if done is not None:
                 done(account.name)
+        for monitor in self.monitors:
+            fine &= monitor.poll()
+            if done is not None:
+                done(monitor.name)
         return fine
 
     def decide(self) -> CycleResult:

@@ -1,4 +1,4 @@
-"""``backfill``: pulls what providers still hold of the past: use, market prices, starts and stops.
+"""``backfill``: pulls what providers and metrics sources still hold of the past: use, prices, starts and stops.
 
 It asks day by day, the newest first, and writes down which days are complete: a run that was cut short goes on where it
 stopped, and the same run again asks nothing twice. Each day comes in the finest period that is still held for its age.
@@ -12,11 +12,14 @@ from datetime import datetime, timedelta
 from costguard.app.app import App
 from costguard.daemon.accounts import Account
 from costguard.daemon.listing import COMPUTE
+from costguard.daemon.monitor import Monitor
 from costguard.domain.price import PriceKey
-from costguard.domain.resource import ChargeType, Resource
+from costguard.domain.resource import ChargeType, Resource, State
 from costguard.domain.time import format_duration
+from costguard.domain.usage import Metric, monitor_of
 from costguard.errors import ProviderError, Unsupported
 from costguard.ports import History, SpotPrices, Usage
+from costguard.prometheus.client import PROVIDER
 from costguard.store import inventory, kv, power, prices, usage
 
 _DAY = timedelta(days=1)
@@ -70,6 +73,7 @@ def backfill(app: App, since: timedelta, progress: Progress = lambda what: None)
             _spot_prices(app, account, boxes, now - since),
             _power(app, account, boxes, now - since, progress),
         ]
+    found += [_monitored(app, monitor, now - since, now, progress) for monitor in app.monitors]
     with app.database.write(durable=False) as conn:
         usage.roll_up(conn, now)
     return Backfilled(now - since, now, tuple(found), fine and all(source.error is None for source in found))
@@ -114,6 +118,45 @@ def _usage(
     return Source(
         account.name, account.provider, "usage", added, len(seen), len(boxes), oldest, note, error
     )  # fmt: skip
+
+
+def _monitored(app: App, monitor: Monitor, since: datetime, now: datetime, progress: Progress) -> Source:
+    """The use that a metrics source holds of the boxes that run now: their label says the same of earlier boxes."""
+    place = (monitor.name, PROVIDER, "usage")
+    with app.database.read() as conn:
+        running = inventory.resources(conn, state=State.RUNNING)
+    boxes = [box for box in running if box.ref.kind in COMPUTE and monitor.may_tell_of(box)]
+    added, error = 0, None
+    try:
+        monitor.agree()
+        for low, high in _days(since, now):
+            for batch in _batches(boxes, high):
+                added += _monitored_day(app, monitor, batch, low, high, now)
+            progress(f"{monitor.name} {low:%Y-%m-%d}")
+    except ProviderError as failure:
+        error = str(failure)
+    with app.database.read() as conn:
+        known = usage.series_of(conn, list(Metric), [box.ref for box in boxes])
+        mine = {number: one for number, one in known.items() if monitor_of(one.source) == monitor.name}
+        oldest = usage.oldest(conn, mine)
+    return Source(*place, added, len({one.ref for one in mine.values()}), len(boxes), oldest, error=error)
+
+
+def _monitored_day(
+    app: App, monitor: Monitor, boxes: Sequence[Resource], low: datetime, high: datetime, now: datetime
+) -> int:
+    """A day of some boxes, of those that are not yet complete. Raises ProviderError."""
+    key = f"{_DONE}{PROVIDER}/{monitor.name}/{low:%Y-%m-%dT%H}"
+    with app.database.read() as conn:
+        done = frozenset((kv.get(conn, key) or {"ids": ()})["ids"])
+    todo = [box for box in boxes if str(box.ref) not in done]
+    if not todo:
+        return 0
+    added = monitor.history(todo, low, high)
+    if high <= now - _HOUR:
+        with app.database.write(durable=False) as conn:
+            kv.put(conn, key, {"ids": sorted(done | {str(box.ref) for box in todo})}, now)
+    return added
 
 
 def _days(since: datetime, now: datetime) -> Iterator[tuple[datetime, datetime]]:

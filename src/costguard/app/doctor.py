@@ -9,6 +9,8 @@ from costguard.app.app import App
 from costguard.config.calendar import ending
 from costguard.daemon.accounts import Account
 from costguard.daemon.listing import COMPUTE
+from costguard.daemon.monitor import SOURCE, Monitor
+from costguard.daemon.sources import NO_REGION
 from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
@@ -54,9 +56,14 @@ def examine(app: App, *, only: str | None = None, metrics: bool = False, send: b
     """
     yield from _database(app)
     yield from _holidays(app)
-    for account in app.accounts.values():
-        if only is None or account.name == only:
-            yield from _account(app, account, metrics)
+    chosen = [account for account in app.accounts.values() if only is None or account.name == only]
+    for account in chosen:
+        yield from _account(app, account, metrics)
+    for monitor in app.monitors:
+        if any(monitor.covers(account.name) for account in chosen):
+            yield from _monitor(app, monitor, metrics)
+    for account in chosen if metrics else ():
+        yield from _seen(app, account)
     if only is None:
         yield from _channels(app, send)
 
@@ -95,14 +102,53 @@ def _account(app: App, account: Account, metrics: bool) -> Iterator[Check]:
     yield from _budgets(account, area)
     with app.database.read() as conn:
         boxes = [r for r in inventory.resources(conn) if r.ref.account == account.name]
-        newest = usage.newest(conn, account.name)
     yield from _permissions(app, account, area, boxes)
     yield from _stoppable(app, account, area, boxes)
-    if metrics:
-        seen = {
-            ref for (ref, metric), at in newest.items() if metric is Metric.GPU_UTIL and app.clock.now() - at < _FRESH
-        }
-        yield from _usage_seen(account, area, boxes, {str(ref) for ref in seen})
+
+
+def _monitor(app: App, monitor: Monitor, metrics: bool) -> Iterator[Check]:
+    """Whether a metrics source answers and its clock is ours; with ``metrics``, which boxes it tells of."""
+    area = f"metrics {monitor.name}"
+    try:
+        ahead = monitor.agree()
+    except ProviderError as error:
+        yield Check(area, Finding.FAULT, str(error), "no box is stopped on what it would have told")
+        return
+    yield Check(area, Finding.OK, f"it answers, and its clock is within {abs(ahead).total_seconds():.0f} s of ours")
+    if not metrics:
+        return
+    fine = monitor.poll()
+    with app.database.read() as conn:
+        status = sources.get(conn, monitor.name, NO_REGION, SOURCE)
+        seen = monitor.sight(conn)
+    if status is not None and status.error:
+        finding = Finding.WARNING if status.state is SourceState.OK else Finding.FAULT
+        yield Check(area, finding, status.error, "see docs/metrics-sources.md")
+    if seen is None or (not fine and status is not None and status.state is not SourceState.OK):
+        return
+    state = Finding.OK if seen.matched == seen.of else Finding.WARNING
+    yield Check(area, state, f"it tells of {seen.matched} of {seen.of} running boxes that it could tell of")
+    for ref, why in sorted(seen.ambiguous.items()):
+        yield Check(area, Finding.WARNING, f"{ref} is refused: {why}", "its use is unknown, so it is never stopped")
+    if seen.unmatched:
+        label, some = monitor.reader.how.label, ", ".join(seen.unmatched[:_CANDIDATES])
+        text = f"{len(seen.unmatched)} values of {label} are no running box: {some}"
+        yield Check(area, Finding.INFO, text, "machines of nobody here, or join: {to: …, map: …} is needed")
+
+
+def _seen(app: App, account: Account) -> Iterator[Check]:
+    """Of how many running GPU boxes use arrives, from whichever source."""
+    with app.database.read() as conn:
+        boxes = [r for r in inventory.resources(conn) if r.ref.account == account.name]
+        newest = [usage.newest(conn, account.name, name) for name in (None, *(m.name for m in app.monitors))]
+    now = app.clock.now()
+    seen = {
+        str(ref)
+        for one in newest
+        for (ref, metric), at in one.items()
+        if metric is Metric.GPU_UTIL and now - at < _FRESH
+    }
+    yield from _usage_seen(account, f"account {account.name}", boxes, seen)
 
 
 def _remedy(error: CostguardError) -> str:

@@ -112,7 +112,7 @@ def _as_it_was(app: App, conn: Connection, now: Snapshot, resource: Resource, at
     facts = now.accounts[was.ref.account]
     windows = usage.windows(
         conn, app.builder.specs, at,
-        lambda _, metric: facts.metric_delay.get(metric, timedelta()),
+        app.builder.delay_of({was.ref.account: facts}, {}),
         lambda _, metric: facts.metric_period.get(metric, timedelta(minutes=1)),
         [was.ref] if current is not None else [], {was.ref: was.started_at},
     )  # fmt: skip

@@ -52,6 +52,9 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
             Job(f"usage {name}", schedule.usage, leading(_usage(app, account)), wakes=CYCLE),
         ]
     found += [
+        Job(f"metrics {monitor.name}", schedule.usage, leading(monitor.poll), wakes=CYCLE) for monitor in app.monitors
+    ]
+    found += [
         Job(CYCLE, schedule.cycle, leading(_decide(app))),
         Job("watch", timedelta(minutes=1), leading(app.watch.round)),
         Job("reminders", timedelta(minutes=1), leading(app.reminders.round)),

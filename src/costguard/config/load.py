@@ -6,6 +6,7 @@ from pathlib import Path
 
 from costguard.config import accounts as binding
 from costguard.config import calendar, prices, problems, references, secrets, yaml
+from costguard.config import metrics as sources
 from costguard.config import policies as policy_files
 from costguard.config.accounts import BoundAccount
 from costguard.config.settings import Settings
@@ -77,6 +78,7 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
         binding.check(document, errors)
         raise ConfigErrors(_sorted(errors))
     bound = binding.bind(settings, document, errors, warnings)
+    sources.check(settings.metrics, document, errors)
     policy_files.check_against(placed, settings, bound, findings)
     book = _prices(settings, document, errors)
     calendars = _calendars(settings, document, errors)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from costguard.config import hints, ladders, problems, yaml
+from costguard.config import hints, ladders, metrics, problems, yaml
 from costguard.config.accounts import BoundAccount
 from costguard.config.references import OWNER, Names, expect, expect_provider, texts, unique
 from costguard.config.settings import Settings
@@ -119,12 +119,13 @@ def check_against(
     placed: Sequence[Placed], settings: Settings, accounts: Mapping[str, BoundAccount], found: Findings
 ) -> None:
     """Whether the matched accounts can do what each policy needs, and whether anybody would be warned."""
+    monitored = metrics.capabilities(settings.metrics, accounts)
     for one in placed:
         matched = matched_accounts(one.policy, accounts)
         if accounts and not matched:
             found.warnings.append(one.document.error((*one.loc, "match"), "matches no configured account"))
         elif matched:
-            _capabilities(one, matched, found)
+            _capabilities(one, matched, monitored, found)
             _release(one, matched, found)
         _channels(one, settings, found)
 
@@ -157,7 +158,10 @@ def _match_names(document: Document, match: Loc, names: Names, found: Findings) 
             expect(name, "owner", names.owners, document, loc, found.errors)
 
 
-def _capabilities(one: Placed, matched: Mapping[str, BoundAccount], found: Findings) -> None:
+def _capabilities(
+    one: Placed, matched: Mapping[str, BoundAccount], monitored: Mapping[str, frozenset[str]], found: Findings
+) -> None:
+    """``monitored``: what metrics sources can tell of each account's boxes, whatever its provider says."""
     policy = one.policy
     needs: dict[str, Loc] = dict.fromkeys(sorted(RULES[policy.rule].capabilities(policy.when)), (*one.loc, "rule"))
     for index, rung in enumerate(policy.respond):
@@ -167,7 +171,8 @@ def _capabilities(one: Placed, matched: Mapping[str, BoundAccount], found: Findi
         if rung.hook is not None and rung.hook.on == "instance":
             needs.setdefault("commands", (*one.loc, "respond", index, "hook", "on"))
     for capability, loc in needs.items():
-        _need(capability, loc, one, matched, found)
+        alone = {name: account for name, account in matched.items() if capability not in monitored.get(name, ())}
+        _need(capability, loc, one, alone, found, only=len(alone) == len(matched))
     kinds = policy.match.kinds if isinstance(policy.match, Match) else None
     for index, kind in enumerate(kinds or ()):
         if kind in _CAPABILITY_OF_KIND:

@@ -56,6 +56,9 @@ def check_names(document: Document, given: Names, errors: list[ConfigError]) -> 
     for pattern, kind, known in mentions:
         for loc, name in texts(document, pattern):
             expect(name, kind, known, document, loc, errors)
+    for loc, name in texts(document, ("metrics", "*", "accounts")):
+        if "*" not in name:
+            expect(name, "account", given.accounts, document, loc, errors)
     for loc, provider in texts(document, ("accounts", "*", "provider")):
         expect_provider(provider, document, loc, errors)
 
@@ -77,8 +80,6 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
         if host and not is_loopback(host) and not web.get("tokens"):
             message = f"{host} is reachable from other machines: web.tokens needs at least one token"
             errors.append(document.error(loc, message))
-    if document.data.get("metrics"):
-        warnings.append(document.error(("metrics",), "checked, but not used by this version yet", key=True))
 
 
 def _heard(document: Document, warnings: list[ConfigError]) -> None:

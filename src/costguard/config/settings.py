@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from costguard.config.channels import Channel, Secret, SecretUrl
+from costguard.config.metrics import MetricSource
 from costguard.config.people import Notify, Owner, Reminder, Report
 from costguard.config.texts import Currency, ExactRate, Language, Mode, Name
 from costguard.domain.time import parse_duration
@@ -146,32 +147,6 @@ class Account(Strict):
         if value is not None and not value.startswith(("http://", "https://")):
             raise ValueError("an endpoint starts with https:// or http://")
         return value
-
-
-class MetricJoin(Strict):
-    """How a series finds its resource."""
-
-    label: str = Field(min_length=1)
-    """The series' label that holds the resource's id, name or address."""
-
-
-class MetricSource(Strict):
-    """A source of usage samples besides the provider."""
-
-    name: Name
-    """How ``sources`` and ``explain`` call it."""
-
-    kind: Literal["prometheus"]
-    """What it speaks."""
-
-    url: SecretUrl
-    """Its address; may hold a user and a password."""
-
-    profile: Literal["dcgm", "nvidia_gpu_exporter", "telegraf", "ascend"] = "dcgm"
-    """Which exporter's metric names and scales it uses."""
-
-    join: MetricJoin
-    """How a series finds its resource; a label that fits several is refused."""
 
 
 class Token(Strict):
@@ -311,7 +286,7 @@ class Settings(Strict):
     there is one."""
 
     metrics: tuple[MetricSource, ...] = ()
-    """Further sources of usage samples."""
+    """Sources of use besides the providers."""
 
     channels: tuple[Channel, ...] = ()
     """Places that notices go to."""

@@ -1,12 +1,14 @@
 """Looking: one live read of one resource and of its use, before a warning and right before and after a call."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from costguard.daemon import savings
 from costguard.daemon.accounts import Account
 from costguard.daemon.listing import Lister
+from costguard.daemon.monitor import Monitor
 from costguard.domain.action import Action
 from costguard.domain.decision import Response
 from costguard.domain.resource import Ends, Resource, ResourceRef, State
@@ -26,6 +28,7 @@ class Looker:
 
     lister: Lister
     backfill: timedelta
+    monitors: Sequence[Monitor] = ()
 
     def read(self, account: Account, ref: ResourceRef) -> Resource | None:
         """The resource as it is now, stored as well; None when the provider says that it is gone."""
@@ -42,7 +45,15 @@ class Looker:
         return self.lister.live(account, live)
 
     def read_usage(self, account: Account, resource: Resource) -> None:
-        """The newest samples, straight from the provider, up to now. Raises ProviderError."""
+        """The newest samples, straight from the provider and from every metrics source that knows the box, up to now.
+
+        Raises ProviderError when any of these cannot be read: it may be the one that saw work.
+        """
+        self._provider(account, resource)
+        for monitor in self.monitors:
+            monitor.read(resource)
+
+    def _provider(self, account: Account, resource: Resource) -> None:
         connection = account.connection()
         known = frozenset(account.bound.manifest.metrics)
         if not isinstance(connection, Usage) or not known or resource.state is not State.RUNNING:

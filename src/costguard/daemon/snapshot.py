@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from costguard.config.load import Config
-from costguard.daemon import facts
+from costguard.daemon import facts, monitor
 from costguard.daemon.accounts import Account
 from costguard.daemon.billed import Billed
 from costguard.domain.budget import Basis, Interval, Spend
@@ -21,13 +21,15 @@ from costguard.domain.price import Price
 from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
 from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
 from costguard.domain.time import local_midnight
-from costguard.domain.usage import Metric, UsageWindow, WindowSpec
+from costguard.domain.usage import MONITOR, Metric, UsageWindow, WindowSpec, monitor_of
 from costguard.engine.evaluate import windows_needed
 from costguard.engine.meter import not_seen, priced_later, spend
 from costguard.engine.ownership import with_owners
 from costguard.engine.settings import Owner
+from costguard.prometheus.read import ceil
 from costguard.rules.budget import BudgetWhen
 from costguard.store import charges, cycles, inventory, levers, power, prices, sources, states, usage
+from costguard.store.usage import DelayOf
 from costguard.store.window_cache import WindowCache
 
 _EVENTS = timedelta(hours=24)
@@ -40,19 +42,22 @@ _SPENDERS = frozenset({"budget", "anomaly", "balance"})
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBuilder:
-    """Builds snapshots for one configuration. ``self_ids`` are the ids of the machine this runs on."""
+    """Builds snapshots for one configuration. ``self_ids`` are the ids of the machine this runs on; ``monitors`` how
+    late each metrics source tells, and its step."""
 
     config: Config
     accounts: Mapping[str, Account]
     owners: tuple[Owner, ...]
     self_ids: frozenset[str] = frozenset()
+    monitors: Mapping[str, tuple[timedelta, timedelta]] = field(default_factory=dict)
     specs: frozenset[WindowSpec] = field(default_factory=frozenset)
     kept: WindowCache = field(default_factory=WindowCache)
     billed: Billed = field(default_factory=Billed)
 
     @classmethod
     def of(cls, config: Config, accounts: Mapping[str, Account], owners: tuple[Owner, ...]) -> "SnapshotBuilder":
-        return cls(config, accounts, owners, machine_ids(), windows_needed(config.policies))
+        monitors = {source.name: (source.delay, source.step) for source in config.settings.metrics}
+        return cls(config, accounts, owners, machine_ids(), monitors, windows_needed(config.policies))
 
     @property
     def longest_window(self) -> timedelta:
@@ -87,7 +92,14 @@ class SnapshotBuilder:
             now=now,
             accounts=accounts,
             resources={r.ref: r for r in known},
-            usage=self._windows(conn, usage_until or now, accounts, running, ago, whole=whole),
+            usage=self._windows(
+                conn,
+                usage_until or now,
+                self.delay_of(accounts, ago, None if usage_until else now),
+                accounts,
+                running,
+                whole=whole,
+            ),
             sources=statuses,
             heartbeats=levers.heartbeats(conn, now - self.longest_window),
             keeps=levers.keeps(conn, now),
@@ -108,10 +120,33 @@ class SnapshotBuilder:
             self_ids=self.self_ids,
             paused_until=levers.paused_until(conn, now),
             last_run=cycles.last_run(conn),
+            refused_by=monitor.refused(conn, self.monitors),
             is_leader=leader,
         )
         claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
         return with_owners(snapshot, self.owners, claims)
+
+    def delay_of(
+        self,
+        accounts: Mapping[str, AccountFacts],
+        ago: Mapping[tuple[str, bool], timedelta],
+        now: datetime | None = None,
+    ) -> DelayOf:
+        """How late each source tells of a metric: a monitor as configured, a provider as its manifest says; and how
+        long ago it was last read, by (name, whether it is a monitor).
+
+        With ``now``, the windows of a monitor end with the step that was under way when it was read: its work counts.
+        """
+
+        def delay(account: str, metric: Metric, source: str) -> timedelta:
+            name = monitor_of(source)
+            if name is None:
+                return accounts[account].metric_delay.get(metric, _NO_DELAY) + ago.get((account, False), _NO_DELAY)
+            late, step = self.monitors.get(name, (_NO_DELAY, _MINUTE))
+            late += ago.get((name, True), _NO_DELAY)
+            return late if now is None else now - ceil(now - late, step)
+
+        return delay
 
     @property
     def _rules(self) -> frozenset[str]:
@@ -121,20 +156,18 @@ class SnapshotBuilder:
         self,
         conn: Connection,
         now: datetime,
+        delay: DelayOf,
         accounts: Mapping[str, AccountFacts],
         running: Mapping[ResourceRef, datetime | None],
-        ago: Mapping[str, timedelta],
         *,
         whole: bool,
     ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
-        def delay(account: str, metric: Metric) -> timedelta:
-            return accounts[account].metric_delay.get(metric, _NO_DELAY) + ago.get(account, _NO_DELAY)
-
         def period(account: str, metric: Metric) -> timedelta:
             return accounts[account].metric_period.get(metric, _MINUTE)
 
         if whole:
-            return self.kept.windows(conn, self.specs, now, delay, period, running)
+            sources = [f"{MONITOR}{name}" for name in sorted(self.monitors)]
+            return self.kept.windows(conn, self.specs, now, delay, period, running, sources)
         return usage.windows(conn, self.specs, now, delay, period, running.keys(), running)
 
     def _spend(
@@ -150,16 +183,17 @@ class SnapshotBuilder:
         return (*spend(intervals(conn, since, now, known), since, now, zone), *bill)
 
 
-def _read_ago(statuses: Iterable[SourceStatus], now: datetime) -> dict[str, timedelta]:
-    """How long ago each account's use was last read: between two polls the newest samples cannot be newer.
+def _read_ago(statuses: Iterable[SourceStatus], now: datetime) -> dict[tuple[str, bool], timedelta]:
+    """How long ago use was last read from each account (name, False) and each monitor (name, True): between two polls
+    the newest samples cannot be newer.
 
     At most one interval; what is older than that is late, and its windows say so.
     """
-    ago: dict[str, timedelta] = {}
+    ago: dict[tuple[str, bool], timedelta] = {}
     for status in statuses:
-        age = status.age(now)
-        if status.source == "usage" and age is not None:
-            ago[status.account] = min(ago.get(status.account, status.interval), age, status.interval)
+        age, key = status.age(now), (status.account, status.source == monitor.SOURCE)
+        if status.source in ("usage", monitor.SOURCE) and age is not None:
+            ago[key] = min(ago.get(key, status.interval), age, status.interval)
     return ago
 
 

@@ -26,7 +26,8 @@ class SourceState(StrEnum):
 class SourceStatus:
     """How one source of one account and region is doing.
 
-    ``source`` ∈ inventory, usage, prices, spot_prices, charges, balance, identity, quotas. ``fetched_at`` is
+    ``source`` ∈ inventory, usage, prices, spot_prices, charges, balance, identity, quotas; or prometheus, of a metrics
+    source, whose name then stands for the account and whose count is that of the boxes it told of. ``fetched_at`` is
     the last success; ``interval`` the time between polls (older than two of them is stale). ``count``
     is what the last success returned, ``previous_count`` the one before (an emptied or halved
     inventory is an alarm). ``error`` is a redacted sentence.
@@ -108,7 +109,8 @@ class Snapshot:
     ``now`` of the previous cycle (None at the first). ``unattached_since`` tells of disks and addresses
     that belong to nothing since when (the listing that first saw it so). ``gaps`` are the stretches
     (from, to) of the last 16 days in which no cycle ran for longer than 10 min; the time before the very
-    first cycle is one. ``spot_prices`` are change points, the one before the longest ``for`` included.
+    first cycle is one. ``spot_prices`` are change points, the one before the longest ``for`` included. ``refused_by``
+    are the metrics sources that will not speak of a box, because several fit (name → why).
     """
 
     now: datetime
@@ -135,7 +137,12 @@ class Snapshot:
     paused_until: datetime | None = None
     last_run: datetime | None = None
     gaps: tuple[tuple[datetime, datetime], ...] = ()
+    refused_by: Mapping[ResourceRef, Mapping[str, str]] = field(default_factory=dict)
     is_leader: bool = True
+
+    def monitors(self) -> tuple[SourceStatus, ...]:
+        """The metrics sources besides the providers."""
+        return tuple(status for status in self.sources if status.source == "prometheus")
 
     def source(self, account: str, region: str, source: str) -> SourceStatus | None:
         for status in self.sources:

@@ -10,6 +10,15 @@ from enum import StrEnum
 
 from costguard.domain.resource import ResourceRef
 
+MONITOR = "prometheus:"
+"""How the source of a series begins that a configured metrics source told, not the provider: ``prometheus:NAME``, or
+``prometheus:NAME/FACET`` for a second way of measuring the same thing."""
+
+
+def monitor_of(source: str) -> str | None:
+    """The name of the metrics source behind a series' source; None when the provider told it."""
+    return source.removeprefix(MONITOR).partition("/")[0] if source.startswith(MONITOR) else None
+
 
 class Metric(StrEnum):
     """What is measured, with its unit."""

@@ -5,7 +5,7 @@ what :mod:`costguard.domain.codec` encodes.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Answer, GuardCode, Verdict
@@ -214,7 +214,7 @@ def _imagined(finding: Finding, ladder: Ladder, dry: bool, now: datetime) -> Act
 
 
 def _sources(ref: ResourceRef, snapshot: Snapshot) -> list[Document]:
-    return [
+    found: list[Document] = [
         {
             "source": s.source, "state": s.state.value, "fresh": s.fresh(snapshot.now), "age": s.age(snapshot.now),
             "error": s.error,
@@ -222,6 +222,14 @@ def _sources(ref: ResourceRef, snapshot: Snapshot) -> list[Document]:
         for s in snapshot.sources
         if (s.account, s.region) == (ref.account, ref.region)
     ]  # fmt: skip
+    found += [
+        {
+            "source": f"{s.source}:{s.account}", "state": s.state.value, "fresh": s.fresh(snapshot.now),
+            "age": s.age(snapshot.now), "error": snapshot.refused_by.get(ref, {}).get(s.account) or s.error,
+        }
+        for s in snapshot.monitors()
+    ]  # fmt: skip
+    return found
 
 
 def _signals(ref: ResourceRef, snapshot: Snapshot) -> list[Document]:
@@ -235,7 +243,7 @@ def _signals(ref: ResourceRef, snapshot: Snapshot) -> list[Document]:
             "metric": w.series.metric.value, "gpu_index": w.series.gpu_index, "source": w.series.source,
             "statistic": w.series.statistic.value, "cards": w.series.cards, "window": length, "max": w.max,
             "mean": w.mean, "samples": w.samples, "expected": w.expected, "coverage": round(w.coverage, 4),
-            "last_at": w.last_at, "age": snapshot.now - w.last_at,
+            "last_at": w.last_at, "age": max(timedelta(), snapshot.now - w.last_at),
         }
         for length, w in windows
     ]  # fmt: skip

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from ssl import SSLContext
+from pathlib import Path
+from ssl import SSLContext, create_default_context
 from urllib.request import getproxies_environment, proxy_bypass
 
 import httpcore
@@ -32,11 +33,13 @@ _LOOPBACK = ("localhost", "127.", "::1", "[::1]")
 class HttpError(CostguardError):
     """No usable answer. ``written``: bytes went out, so the other side may have done the work.
 
-    ``timed_out`` tells the deadline from a refusal or a broken connection.
+    ``timed_out`` tells the deadline from a refusal or a broken connection; ``too_large``: there was more than is taken.
     """
 
-    def __init__(self, method: str, host: str, what: str, *, written: bool, timed_out: bool) -> None:
-        self.host, self.written, self.timed_out = host, written, timed_out
+    def __init__(
+        self, method: str, host: str, what: str, *, written: bool, timed_out: bool, too_large: bool = False
+    ) -> None:
+        self.host, self.written, self.timed_out, self.too_large = host, written, timed_out, too_large
         super().__init__(f"{method} {host}: {what}")
 
 
@@ -63,7 +66,8 @@ class HttpClient:
     ``proxy`` (http:// or https://) is used for every host that NO_PROXY does not cover; without it the
     environment's proxies are, except for loopback. ``deadline`` bounds a call as a whole.
     ``before_call`` runs before each request: the composition root passes the check that no write transaction
-    is open. Raises ValueError for a proxy of another scheme.
+    is open. ``ca_file`` (PEM) is trusted instead of the system's authorities. Raises ValueError for a proxy of another
+    scheme, or a file that holds no certificate.
     """
 
     def __init__(
@@ -73,11 +77,15 @@ class HttpClient:
         deadline: timedelta = timedelta(seconds=15),
         max_body: int = 8 * 1024 * 1024,
         before_call: Callable[[], None] | None = None,
+        ca_file: Path | None = None,
     ) -> None:
         if proxy is not None and httpx.URL(proxy).scheme not in ("http", "https"):
             raise ValueError("a proxy is an http:// or https:// URL")
         self._proxy, self._deadline, self._max_body = proxy, deadline, max_body
         self._before_call = before_call
+        self._ca_file = ca_file
+        if ca_file is not None:
+            _tls(ca_file)  # now, so that a bad file is told at the start
         for name in ("httpx", "httpcore"):  # at INFO they print whole URLs
             logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -103,13 +111,17 @@ class HttpClient:
         call = Call(_MACHINE.monotonic() + seconds, _MACHINE.monotonic)
         try:
             with bound(call), httpx.Client(
+<<<<<<< HEAD
                 transport=_Transport(proxy_for(target, self._proxy)), trust_env=False, timeout=seconds
+=======
+                transport=_Transport(self._proxy_for(target), _tls(self._ca_file)), trust_env=False, timeout=seconds
+>>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
             ) as client, client.stream(method, target, headers=headers, content=content) as answer:  # fmt: skip
                 body = bytearray()
                 for chunk in answer.iter_bytes():
                     body += chunk
                     if len(body) > self._max_body:
-                        raise self._error(method, target, "the answer is too large", call)
+                        raise self._error(method, target, "the answer is too large", call, too_large=True)
                 return HttpResponse(answer.status_code, dict(answer.headers.items()), bytes(body))
         except httpcore.TimeoutException:
             what = f"no answer within {seconds:g} s"
@@ -118,8 +130,12 @@ class HttpClient:
             # From None: the chained exceptions hold the request, and with it the URL.
             raise self._error(method, target, _words(error), call) from None
 
-    def _error(self, method: str, target: httpx.URL, what: str, call: Call, *, timed_out: bool = False) -> HttpError:
-        return HttpError(method, target.host, what, written=call.written, timed_out=timed_out)
+    def _error(
+        self, method: str, target: httpx.URL, what: str, call: Call, *, timed_out: bool = False, too_large: bool = False
+    ) -> HttpError:
+        return HttpError(
+            method, target.host, what, written=call.written, timed_out=timed_out, too_large=too_large
+        )  # fmt: skip
 
 
 def proxy_for(target: httpx.URL, proxy: str | None) -> str | None:
@@ -136,18 +152,26 @@ def proxy_for(target: httpx.URL, proxy: str | None) -> str | None:
 class _Transport(httpx.BaseTransport):
     """httpx over an httpcore pool with our network backend (httpx's own transport takes none)."""
 
-    def __init__(self, proxy: str | None) -> None:
+    def __init__(self, proxy: str | None, tls: SSLContext) -> None:
         backend = DeadlineBackend()
         if proxy is None:
+<<<<<<< HEAD
             self._pool = httpcore.ConnectionPool(
                 ssl_context=tls(), max_keepalive_connections=0, network_backend=backend
             )
+=======
+            self._pool = httpcore.ConnectionPool(ssl_context=tls, max_keepalive_connections=0, network_backend=backend)
+>>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
             return
         url = httpx.URL(proxy)
         self._pool = httpcore.HTTPProxy(
             proxy_url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=b"/"),
             proxy_auth=(url.username.encode(), url.password.encode()) if url.username else None,
+<<<<<<< HEAD
             ssl_context=tls(),
+=======
+            ssl_context=tls,
+>>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
             max_keepalive_connections=0,
             network_backend=backend,
         )
@@ -181,9 +205,19 @@ class _Body(httpx.SyncByteStream):
 
 
 @cache
+<<<<<<< HEAD
 def tls() -> SSLContext:
     """How every client here checks certificates."""
     return httpx.create_ssl_context()
+=======
+def _tls(ca_file: Path | None = None) -> SSLContext:
+    if ca_file is None:
+        return httpx.create_ssl_context()
+    try:
+        return create_default_context(cafile=ca_file)
+    except OSError:  # SSLError is one
+        raise ValueError(f"{ca_file} holds no certificate that can be read") from None
+>>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
 
 
 def _url(method: str, url: str, params: Mapping[str, str] | None) -> httpx.URL:

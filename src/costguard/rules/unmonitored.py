@@ -48,6 +48,9 @@ def _one(when: UnmonitoredWhen, resource: Resource, snapshot: Snapshot, rates: R
     usage = snapshot.source(resource.ref.account, resource.ref.region, "usage")
     if usage is not None and (usage.state is not SourceState.OK or not usage.fresh(snapshot.now)):
         return judged(resource, Outcome.UNKNOWN, f"usage_{usage.state.value}", evidence=evidence)
+    for source in snapshot.monitors():
+        if not source.fresh(snapshot.now):
+            return judged(resource, Outcome.UNKNOWN, f"{source.source}_{source.state.value}", evidence=evidence)
     started = running_since(resource, snapshot)
     begin = snapshot.now - when.length
     if started is None:

@@ -33,7 +33,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from costguard.domain.resource import ResourceRef
-from costguard.domain.usage import Metric, Series, UsageHour, UsageSample, UsageWindow, WindowSpec
+from costguard.domain.usage import Metric, Series, UsageHour, UsageSample, UsageWindow, WindowSpec, monitor_of
 from costguard.engine.history import Track
 from costguard.store import kv
 from costguard.store.sql import insert, numbers, upsert_plain
@@ -52,7 +52,7 @@ _APPENDED = "usage.appended/"
 _LATE = timedelta(hours=6)
 _IN_LIST = 500
 
-DelayOf = Callable[[str, Metric], timedelta]
+DelayOf = Callable[[str, Metric, str], timedelta]
 PeriodOf = Callable[[str, Metric], timedelta]
 
 
@@ -137,7 +137,7 @@ def windows(
 ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
     """The windows (now − delay − length, now − delay] of every series of ``refs``, in one query for all.
 
-    ``delay_of(account, metric)`` is how late a source tells; samples at or before ``started_at`` never count.
+    ``delay_of(account, metric, source)`` is how late a source tells; samples at or before ``started_at`` never count.
     ``expected`` is the length over the series' own period, which is that of its newest sample in the window; a source
     that tells none (0) has ``period_of(account, metric)``. A series without a sample has no window.
     """
@@ -148,22 +148,21 @@ def windows(
         by_metric[one.metric].append((series_id, one))
     begun = {ref: None if at is None else to_micros(at) for ref, at in started_at.items()}
     ends = {
-        (account, metric): now - delay_of(account, metric)
-        for account in {one.ref.account for one in known.values()}
-        for metric in by_metric
+        (account, metric, source): now - delay_of(account, metric, source)
+        for account, metric, source in {(one.ref.account, one.metric, one.source) for one in known.values()}
     }
     micros = {key: to_micros(end) for key, end in ends.items()}
     bounds = []
     for number, spec in enumerate(wanted):
         length = spec.length // _MICRO
         for series_id, one in by_metric[spec.metric]:
-            high = micros[one.ref.account, spec.metric]
+            high = micros[one.ref.account, spec.metric, one.source]
             low, start = high - length, begun.get(one.ref)
             bounds.append((series_id, number, low if start is None or start < low else start, high))
     found: dict[ResourceRef, dict[WindowSpec, tuple[UsageWindow, ...]]] = defaultdict(dict)
     for row in conn.execute(_aggregate(conn, bounds)) if bounds else ():
         one, spec = known[row.i], wanted[row.k]
-        end = ends[one.ref.account, spec.metric]
+        end = ends[one.ref.account, spec.metric, one.source]
         period = row.period or period_of(one.ref.account, spec.metric)
         window = UsageWindow(
             series=one,
@@ -242,17 +241,19 @@ def oldest(conn: Connection, known: Collection[int]) -> datetime | None:
     return min((from_micros(at) for at in first if at is not None), default=None)
 
 
-def newest(conn: Connection, account: str) -> Mapping[tuple[ResourceRef, Metric], datetime]:
+def newest(conn: Connection, account: str, monitor: str | None = None) -> Mapping[tuple[ResourceRef, Metric], datetime]:
     """When the newest sample of each resource and metric of an account ends: where the next poll goes on.
 
-    Of several series of one metric (cards) the one that is furthest behind counts.
+    Of several series of one metric (cards) the one that is furthest behind counts. What the provider told, or, with
+    ``monitor``, what that metrics source told: a source that is silent makes no other one look behind.
     """
     last = select(func.max(table.c.at)).where(table.c.series_id == series_table.c.id).scalar_subquery()
-    query = select(series_table.c.ref, series_table.c.metric, last.label("last")).where(
-        series_table.c.account == account
-    )
+    columns = series_table.c
+    query = select(columns.ref, columns.metric, columns.source, last.label("last")).where(columns.account == account)
     found: dict[tuple[ResourceRef, Metric], datetime] = {}
-    for ref, metric, at in conn.execute(query):
+    for ref, metric, source, at in conn.execute(query):
+        if monitor_of(source) != monitor:
+            continue
         if at is not None:
             key = (ref, metric)
             found[key] = min(found.get(key, at), at)

@@ -41,8 +41,9 @@ class WindowCache:
         delay_of: DelayOf,
         period_of: PeriodOf,
         started_at: Mapping[ResourceRef, datetime | None],
+        sources: Collection[str] = (),
     ) -> Mapping[ResourceRef, Windows]:
-        """The windows of every resource of ``started_at``."""
+        """The windows of every resource of ``started_at``; ``sources`` are those with a delay of their own."""
         by_account: dict[str, dict[ResourceRef, datetime | None]] = {}
         for ref, at in started_at.items():
             by_account.setdefault(ref.account, {})[ref] = at
@@ -50,7 +51,10 @@ class WindowCache:
         metrics = sorted({spec.metric for spec in specs})
         found: dict[ResourceRef, Windows] = {}
         for account, begun in by_account.items():
-            bounds = tuple((now - delay_of(account, metric), period_of(account, metric)) for metric in metrics)
+            bounds = tuple(
+                (*(now - delay_of(account, metric, source) for source in ("", *sources)), period_of(account, metric))
+                for metric in metrics
+            )
             basis = (frozenset(specs), bounds, editions.get(account))
             kept = self._accounts.get(account)
             if kept is None or kept.basis != basis:
