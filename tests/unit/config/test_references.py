@@ -28,9 +28,10 @@ def warnings(tmp_path: Path, text: str) -> list[str]:
 
 
 def test_what_this_version_does_not_use_is_said(tmp_path: Path) -> None:
-    source = "{name: dcgm, kind: prometheus, url: 'http://prom:9090', profile: dcgm, join: {label: instance_id}}"
-    told = warnings(tmp_path, f"version: 1\nmetrics: [{source}]\n")
-    assert told == ["costguard.yaml:2:1: metrics: checked, but not used by this version yet"]
+    report = "{name: monthly, day: 1, at: '09:00', to: [hook]}"
+    channel = "{name: hook, kind: webhook, url: 'https://example.com/hook'}"
+    told = warnings(tmp_path, f"version: 1\nchannels: [{channel}]\nreports: [{report}]\n")
+    assert told == ["costguard.yaml:3:1: reports: checked, but not used by this version yet"]
 
 
 def test_one_account_configured_twice_is_said(tmp_path: Path) -> None:
