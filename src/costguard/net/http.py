@@ -85,7 +85,7 @@ class HttpClient:
         self._before_call = before_call
         self._ca_file = ca_file
         if ca_file is not None:
-            _tls(ca_file)  # now, so that a bad file is told at the start
+            tls(ca_file)  # now, so that a bad file is told at the start
         for name in ("httpx", "httpcore"):  # at INFO they print whole URLs
             logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -111,11 +111,8 @@ class HttpClient:
         call = Call(_MACHINE.monotonic() + seconds, _MACHINE.monotonic)
         try:
             with bound(call), httpx.Client(
-<<<<<<< HEAD
-                transport=_Transport(proxy_for(target, self._proxy)), trust_env=False, timeout=seconds
-=======
-                transport=_Transport(self._proxy_for(target), _tls(self._ca_file)), trust_env=False, timeout=seconds
->>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
+                transport=_Transport(proxy_for(target, self._proxy), tls(self._ca_file)), trust_env=False,
+                timeout=seconds,
             ) as client, client.stream(method, target, headers=headers, content=content) as answer:  # fmt: skip
                 body = bytearray()
                 for chunk in answer.iter_bytes():
@@ -152,26 +149,18 @@ def proxy_for(target: httpx.URL, proxy: str | None) -> str | None:
 class _Transport(httpx.BaseTransport):
     """httpx over an httpcore pool with our network backend (httpx's own transport takes none)."""
 
-    def __init__(self, proxy: str | None, tls: SSLContext) -> None:
+    def __init__(self, proxy: str | None, trusted: SSLContext) -> None:
         backend = DeadlineBackend()
         if proxy is None:
-<<<<<<< HEAD
             self._pool = httpcore.ConnectionPool(
-                ssl_context=tls(), max_keepalive_connections=0, network_backend=backend
+                ssl_context=trusted, max_keepalive_connections=0, network_backend=backend
             )
-=======
-            self._pool = httpcore.ConnectionPool(ssl_context=tls, max_keepalive_connections=0, network_backend=backend)
->>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
             return
         url = httpx.URL(proxy)
         self._pool = httpcore.HTTPProxy(
             proxy_url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=b"/"),
             proxy_auth=(url.username.encode(), url.password.encode()) if url.username else None,
-<<<<<<< HEAD
-            ssl_context=tls(),
-=======
-            ssl_context=tls,
->>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
+            ssl_context=trusted,
             max_keepalive_connections=0,
             network_backend=backend,
         )
@@ -205,19 +194,17 @@ class _Body(httpx.SyncByteStream):
 
 
 @cache
-<<<<<<< HEAD
-def tls() -> SSLContext:
-    """How every client here checks certificates."""
-    return httpx.create_ssl_context()
-=======
-def _tls(ca_file: Path | None = None) -> SSLContext:
+def tls(ca_file: Path | None = None) -> SSLContext:
+    """How every client here checks certificates: by the system's authorities, or by those of a PEM file.
+
+    Raises ValueError for a file that holds no certificate.
+    """
     if ca_file is None:
         return httpx.create_ssl_context()
     try:
         return create_default_context(cafile=ca_file)
     except OSError:  # SSLError is one
         raise ValueError(f"{ca_file} holds no certificate that can be read") from None
->>>>>>> 56c9020 (Prometheus as a source of use: profiles, the join, windows of its own, the last look before a stop)
 
 
 def _url(method: str, url: str, params: Mapping[str, str] | None) -> httpx.URL:

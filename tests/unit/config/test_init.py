@@ -31,7 +31,7 @@ def test_with_everything_uncommented_it_still_passes(language: str, tmp_path: Pa
     """What is commented out as an example is right, too."""
     init(tmp_path, ["simulated", "aws"], "zh" if language == "zh" else "en")
     path = tmp_path / "costguard.yaml"
-    example = re.compile(r"(?m)^( *)# (?=(?:channels|notify|owners|exchange_rates|account_id|regions):|  - \{)")
+    example = re.compile(r"(?m)^( *)# (?=(?:channels|notify|metrics|owners|exchange_rates|account_id|regions):|  - \{)")
     text = example.sub(r"\1", path.read_text("utf-8"))
     assert "\nchannels:" in text
     assert "\nowners:" in text
@@ -43,6 +43,7 @@ def test_with_everything_uncommented_it_still_passes(language: str, tmp_path: Pa
     config = load(path, env)
     assert config.settings.notify.default == ("ops",)
     assert config.settings.owners
+    assert config.settings.metrics
 
 
 def test_comments_are_in_one_language(tmp_path: Path) -> None:
