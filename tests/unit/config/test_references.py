@@ -27,13 +27,6 @@ def warnings(tmp_path: Path, text: str) -> list[str]:
     return [str(w).removeprefix(f"{tmp_path}/") for w in load(tmp_path / "costguard.yaml", {}).warnings]
 
 
-def test_what_this_version_does_not_use_is_said(tmp_path: Path) -> None:
-    report = "{name: monthly, day: 1, at: '09:00', to: [hook]}"
-    channel = "{name: hook, kind: webhook, url: 'https://example.com/hook'}"
-    told = warnings(tmp_path, f"version: 1\nchannels: [{channel}]\nreports: [{report}]\n")
-    assert told == ["costguard.yaml:3:1: reports: checked, but not used by this version yet"]
-
-
 def test_one_account_configured_twice_is_said(tmp_path: Path) -> None:
     """K01: the same account under two names counts everything twice."""
     told = warnings(
