@@ -5,6 +5,7 @@ CostguardError
 ├─ ConfigErrors(errors)                                     all of them at once
 ├─ UsageError                                               exit 2: what was asked makes no sense
 ├─ AddressTaken                                             exit 75: somebody else listens there
+├─ BillErrors: BillError(file, row, column)                 exit 69: a file of a bill that cannot be read as one
 ├─ ProviderError(provider, account, operation, code, request_id)
 │   ├─ AuthFailed · PermissionDenied(missing) · NotFound · InvalidState
 │   ├─ QuotaExceeded · Unsupported(capability)              never retried
@@ -70,6 +71,29 @@ class UsageError(CostguardError):
 
 class AddressTaken(CostguardError):
     """The page's address cannot be listened on (exit 75): another process has it, or this machine does not."""
+
+
+class BillError(CostguardError):
+    """A place in a file of a bill that cannot be read. ``str()`` is ``file: row 17, BilledCost: message``.
+
+    ``row`` counts as a spreadsheet does: the header is row 1. 0 means the file as a whole.
+    """
+
+    def __init__(self, message: str, *, file: str = "", row: int = 0, column: str = "") -> None:
+        self.message, self.file, self.row, self.column = message, file, row, column
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = ", ".join(part for part in (f"row {self.row}" if self.row else "", self.column) if part)
+        return ": ".join(part for part in (self.file, place, self.message) if part)
+
+
+class BillErrors(CostguardError):
+    """What is wrong with the files of one import; nothing of them was stored."""
+
+    def __init__(self, errors: Sequence[BillError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(str(e) for e in self.errors))
 
 
 class ProviderError(CostguardError):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from costguard.domain.charge import Balance, Charge, ChargeCategory, Stage
 from costguard.domain.money import Money
@@ -11,7 +12,6 @@ from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import ChargeType
 from costguard.domain.saving import Saving
 from costguard.store import charges, prices, savings
-from costguard.store.charges import ChargeImport
 from costguard.store.database import Database
 from tests.store.things import NOW, ref
 
@@ -88,21 +88,12 @@ def test_importing_the_same_bill_twice_is_importing_it_once(database: Database) 
         assert charges.put(conn, rows) == 5000
         assert charges.put(conn, rows) == 5000
         charges.put(conn, [charge(1, billed_cost=Money(7, "CNY")), charge(1, billed_cost=Money(8, "CNY"))])
-        (total,) = charges.sums(conn, MONTH, MONTH + 31 * DAY)
-        assert (total.billed, total.effective) == (Money(4999 + 8, "CNY"), Money(10_000, "CNY"))
+        stored = list(charges.by_day(conn, MONTH, MONTH + 31 * DAY, ZoneInfo("UTC")))
+        assert sum(one.billed_cost.nanos for one in stored) == 4999 + 8
+        assert sum(one.effective_cost.nanos for one in stored) == 10_000
         assert sum(1 for _ in charges.list_charges(conn, MONTH, MONTH + 31 * DAY)) == 5000
         assert next(charges.list_charges(conn, MONTH, MONTH + 31 * DAY, account="prod")) == charge(0)
         assert list(charges.list_charges(conn, MONTH, MONTH + 31 * DAY, account="test")) == []
-
-
-def test_a_restated_month_replaces_the_month(database: Database) -> None:
-    """I07: rows belong to their usage day and to their bill; a new bill of the month leaves the others alone."""
-    april = charge(9, billing_period_start=MONTH + 31 * DAY, charge_period_start=MONTH + 30 * DAY)
-    with database.write() as conn:
-        charges.put(conn, [charge(1), charge(2), april, charge(3, account="test")])
-        assert charges.replace_period(conn, "prod", MONTH, [charge(4, stage=Stage.FINAL)]) == 2
-        found = [(one.account, one.row_key) for one in charges.list_charges(conn, MONTH, MONTH + 60 * DAY)]
-        assert found == [("prod", "row-4"), ("test", "row-3"), ("prod", "row-9")]
 
 
 def test_a_whole_reading_takes_away_what_the_bill_no_longer_has(database: Database) -> None:
@@ -114,30 +105,20 @@ def test_a_whole_reading_takes_away_what_the_bill_no_longer_has(database: Databa
         assert {c.row_key for c in charges.list_charges(conn, MONTH, MONTH + 9 * DAY)} == {"row-2", "row-3", "row-4"}
 
 
-def test_sums_keep_what_must_not_be_added_apart(database: Database) -> None:
+def test_a_day_keeps_what_must_not_be_added_apart(database: Database) -> None:
     rows = [
-        charge(1),
-        charge(2, billed_cost=Money(5, "USD"), effective_cost=Money(5, "USD"), list_cost=Money(5, "USD")),
-        charge(3, charge_category=ChargeCategory.CREDIT, billed_cost=Money(-9, "CNY")),
-        charge(4, stage=Stage.FINAL, billed_cost=Money(2**62, "CNY")),
-        charge(5, resource_id=None),
+        charge(1, payments={}),
+        charge(2, payments={}, billed_cost=Money(5, "USD"), effective_cost=Money(5, "USD"), list_cost=Money(5, "USD")),
+        charge(3, payments={}, charge_category=ChargeCategory.CREDIT, billed_cost=Money(-9, "CNY")),
+        charge(4, payments={}, stage=Stage.FINAL, billed_cost=Money(2**62, "CNY")),
+        charge(5, payments={}, resource_id=None),
     ]
     with database.write() as conn:
         charges.put(conn, rows)
-        found = charges.sums(conn, MONTH, MONTH + 31 * DAY, account="prod")
-    assert sorted(str(one.billed.nanos) + one.billed.currency for one in found) == sorted(
+        found = list(charges.by_day(conn, MONTH, MONTH + 31 * DAY, ZoneInfo("UTC")))
+    assert sorted(str(one.billed_cost.nanos) + one.billed_cost.currency for one in found) == sorted(
         ["1CNY", "5USD", "-9CNY", f"{2**62}CNY", "1CNY"]
     )
-
-
-def test_imports_show_their_rounding(database: Database) -> None:
-    one = ChargeImport("prod", "march.csv", NOW, 3, Decimal("0.0000000004"), Money(1, "CNY"))
-    with database.write() as conn:
-        charges.record_import(conn, [one])
-        charges.record_import(conn, [])
-        assert charges.imports(conn, "prod") == (one,)
-        assert charges.imports(conn, "test") == ()
-    assert one.difference == Decimal("0.0000000006")
 
 
 def test_balances(database: Database) -> None:

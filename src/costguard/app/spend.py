@@ -78,7 +78,7 @@ def read_money(
     seen = [i for i in intervals(conn, back, until, known) if i.ref in refs]
     first = inventory.first_seen(conn, [r.ref for r in known])
     accounts = {name for name, a in app.accounts.items() if not providers or a.provider in providers}
-    rows = (c for c in charges.list_charges(conn, back, until) if c.account in accounts)
+    rows = (c for c in charges.by_day(conn, back, until, settings.timezone) if c.account in accounts)
     bill = read_bill(rows, start, end, settings.timezone, attribution)
     cut = attribution.intervals([*seen, *_since_creation(known, seen, first, back, bill)], until)
     estimates = tuple(spend(cut, back, until, settings.timezone, bill.services))

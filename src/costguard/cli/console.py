@@ -131,6 +131,10 @@ class Bar:
     def step(self, what: str | None = None) -> None:
         self._progress.update(self._task, advance=1, description=what)
 
+    def at(self, done: int, total: int, what: str) -> None:
+        """How far it is, where that is known."""
+        self._progress.update(self._task, completed=done, total=total, description=what)
+
 
 def _shown(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
     """The columns that fit: those that may go do so, the most dispensable first."""

@@ -12,6 +12,8 @@ from rich.text import Text
 from costguard.cli.console import console, plural
 from costguard.errors import (
     AddressTaken,
+    BillError,
+    BillErrors,
     ConfigError,
     ConfigErrors,
     CostguardError,
@@ -40,7 +42,7 @@ def exit_code(error: CostguardError) -> int:
             return USAGE
         case StoreError() | AddressTaken():
             return TEMPORARY
-        case ProviderError():
+        case ProviderError() | BillError() | BillErrors():
             return UNREADABLE
         case DeliveryError():
             return FAILED
@@ -76,6 +78,9 @@ def _lines(error: CostguardError) -> list[Text]:
         return [*lines, Text(f"{plural(len(lines), 'error')}; nothing was loaded", "bold")]
     if isinstance(error, ConfigError):
         return [_config_line(error)]
+    if isinstance(error, BillErrors):
+        lines = [Text.assemble(("error", "red"), f": {one}") for one in error.errors]
+        return [*lines, Text(f"{plural(len(lines), 'error')}; nothing was imported", "bold")]
     lines = [Text.assemble(("error", "red"), ": ", str(error))]
     if isinstance(error, UsageError):
         lines += [Text(f"  {candidate}") for candidate in error.candidates]
@@ -90,16 +95,16 @@ def _config_line(error: ConfigError) -> Text:
 
 
 def _document(error: CostguardError, code: int) -> dict[str, object]:
-    errors = error.errors if isinstance(error, ConfigErrors) else (error,)
+    errors: tuple[CostguardError, ...] = error.errors if isinstance(error, ConfigErrors | BillErrors) else (error,)
     return {
         "schema": "costguard.error/1",
         "exit_code": code,
         "errors": [
             {
                 "type": type(one).__name__,
-                "message": one.message if isinstance(one, ConfigError) else str(one),
+                "message": one.message if isinstance(one, ConfigError | BillError) else str(one),
                 "file": getattr(one, "file", None) or None,
-                "line": getattr(one, "line", None) or None,
+                "line": getattr(one, "line", None) or getattr(one, "row", None) or None,
                 "column": getattr(one, "column", None) or None,
                 "path": getattr(one, "path", None) or None,
                 "hint": getattr(one, "hint", None),

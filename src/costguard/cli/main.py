@@ -8,7 +8,20 @@ import typer
 from typer.core import TyperGroup
 
 from costguard import __version__
-from costguard.cli import database, demo, explain, levers, money, notify, policies, replay, service, setup, tables
+from costguard.cli import (
+    bills,
+    database,
+    demo,
+    explain,
+    levers,
+    money,
+    notify,
+    policies,
+    replay,
+    service,
+    setup,
+    tables,
+)
 from costguard.cli.context import Globals
 from costguard.errors import CostguardError
 
@@ -73,7 +86,7 @@ def root(
     ctx.obj = Globals(config)
 
 
-for module in (setup, service, money, replay, tables, explain, levers, policies, notify, database, demo):
+for module in (setup, service, money, bills, replay, tables, explain, levers, policies, notify, database, demo):
     module.register(app)
 
 

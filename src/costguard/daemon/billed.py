@@ -13,13 +13,13 @@ from costguard.domain.snapshot import SourceStatus
 from costguard.engine.attribution import Attribution, Claimed
 from costguard.engine.billing import read_bill
 from costguard.engine.settings import Owner
-from costguard.store import charges, levers
+from costguard.store import charges, imports, levers
 
 _Key = tuple[object, ...]
 
 
 class Billed:
-    """The rows of the bills since a day, kept until a bill is read again or the day changes."""
+    """The rows of the bills since a day, kept until a bill is read or imported or the day changes."""
 
     def __init__(self) -> None:
         self._key: _Key = ()
@@ -39,10 +39,10 @@ class Billed:
     ) -> tuple[Spend, ...]:
         """Rows of ``bases`` whose day is in [since, now), with the owner and team of their time."""
         read = sorted((s.account, str(s.fetched_at)) for s in statuses if s.source == "charges")
-        key = (since, len(known), tuple(read), frozenset(bases))
+        key = (since, len(known), tuple(read), imports.newest(conn), frozenset(bases))
         if key != self._key:
             claims = {ref: Claimed(claim.owner, claim.at) for ref, claim in levers.claims(conn).items()}
             attribution = Attribution(known, owners, claims, facts.tag_history(conn), {})
-            bill = read_bill(charges.list_charges(conn, since, now), since, now, zone, attribution)
+            bill = read_bill(charges.by_day(conn, since, now, zone), since, now, zone, attribution)
             self._key, self._rows = key, tuple(row for row in bill.rows if row.basis in bases)
         return self._rows

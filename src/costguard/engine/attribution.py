@@ -65,7 +65,10 @@ class Attribution:
         return sorted(marks)
 
     def of_charge(self, charge: Charge) -> Who:
-        """(owner, team) of a bill row: the tags that the bill itself tells, else the resource's at that time."""
+        """(owner, team) of a bill row: what the bill's own tags tell, the rest as the resource was known at that time.
+
+        A claim that had been made by then beats the tags, as everywhere.
+        """
         ref = self.ref(charge.account, charge.resource_id)
         if ref is not None and not charge.tags:
             return self.at(ref, charge.charge_period_start)
@@ -79,10 +82,14 @@ class Attribution:
                 charge.charge_period_start,
                 tags=charge.tags,
             )
-            claim = self._claims.get(ref) if ref is not None else None
-            found = with_owner(stand_in, self._owners, claim.owner if claim else None)
-            self._known[key] = self._with_account(charge.account, (found.owner, found.team))
-        return self._known[key]
+            found = with_owner(stand_in, self._owners)
+            self._known[key] = (found.owner, found.team)
+        owner, team = self._known[key]
+        theirs = (None, None) if ref is None else self._own(ref, charge.charge_period_start)
+        claim = self._claims.get(ref) if ref is not None else None
+        if claim is not None and claim.at <= charge.charge_period_start:
+            owner, team = theirs
+        return self._with_account(charge.account, (owner or theirs[0], team or theirs[1]))
 
     def intervals(self, intervals: Iterable[Interval], until: datetime) -> list[Interval]:
         """The intervals with owner and team, cut where these change; open ones are looked at up to ``until``."""

@@ -23,6 +23,23 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         "{account}: no bill is known; its money is an estimate (price x hours)",
         "{account}：没有账单，金额为估算（单价 × 时长）",
     ),
+    "other_currency": (
+        "{account}: the bill is in {bill}, the account is set to {currency}",
+        "{account}：账单币种为 {bill}，账号设置为 {currency}",
+    ),
+    "left_from_earlier": (
+        "{account}: {count} rows of the period from {period} are from an earlier import and not in these files; "
+        "--replace takes them out",
+        "{account}：{period} 起的账期中有 {count} 行来自之前的导入，不在这些文件中；用 --replace 移除",
+    ),
+    "repeated_rows": (
+        "{count} rows stand in more than one of the files and count once",
+        "{count} 行在多个文件中重复出现，只计一次",
+    ),
+    "left_out": (
+        "{count} rows of accounts that are not configured were left out: {ids}",
+        "有 {count} 行属于未配置的账号，未导入：{ids}",
+    ),
     "failed": ("{name}: {policy} failed and holds: {error}", "{name}：{policy} 执行失败，等待人工处理：{error}"),
     "approval": ("{name}: {policy} waits for an approval ({id})", "{name}：{policy} 等待批准（{id}）"),
     "no_owner": (

@@ -72,8 +72,8 @@ class SpendBook:
         self._days: dict[datetime, date] = {}
         self._apart: dict[str, Money] = {}
         self.rates: dict[str, list[tuple[Decimal, datetime]]] = {}
-        self._estimates = self._converted(estimates)
-        self._billed = self._converted(r for r in bill.rows if r.basis is Basis.PAYABLE)
+        self._estimates = self._converted(estimates, self._apart)
+        self._billed = self._converted((r for r in bill.rows if r.basis is Basis.PAYABLE), self._apart)
         self._effective = self._converted(bill.effective)
         self._listed = self._converted(r for r in bill.rows if r.basis is Basis.LIST)
         self._covered = {(day, row.account) for day, row in self._billed}
@@ -154,7 +154,8 @@ class SpendBook:
             found += [(day, row) for row in chosen]
         return found
 
-    def _converted(self, rows: Iterable[Spend]) -> list[tuple[date, Spend]]:
+    def _converted(self, rows: Iterable[Spend], untold: dict[str, Money] | None = None) -> list[tuple[date, Spend]]:
+        """The rows in the reporting currency with their local day; ``untold`` takes what no rate converts."""
         found: list[tuple[date, Spend]] = []
         apart: list[Money] = []
         for row in rows:
@@ -168,7 +169,8 @@ class SpendBook:
             if day is None:
                 day = self._days[row.start] = row.start.astimezone(self.zone).date()
             found.append((day, row if money is row.money else replace(row, money=money)))
-        self._apart |= {money.currency: money for money in total(apart)}
+        if untold is not None:
+            untold |= {money.currency: money for money in total(apart)}
         return found
 
     def _note(self, currency: str, at: datetime) -> None:

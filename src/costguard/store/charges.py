@@ -1,60 +1,36 @@
-"""Bills: rows by account and row key, so that the same import twice is one import."""
+"""Bills: rows by account and row key, so that the same bill told twice is one bill."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
-from decimal import Decimal
+from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, case, delete, func, literal, or_, select
 
-from costguard.domain.charge import Balance, Charge, ChargeCategory, Stage
-from costguard.domain.money import Money
+from costguard.domain.charge import Balance, Charge
+from costguard.domain.time import midnight_after
 from costguard.store.rows import Rows
 from costguard.store.sql import chunks, upsert
 from costguard.store.tables import balance as balance_table
 from costguard.store.tables import charge as table
-from costguard.store.tables import charge_import
 
 _ROWS = Rows(Charge)
+_BY_DAY = Rows(
+    Charge,
+    without=(
+        "row_key",
+        "charge_description",
+        "charge_class",
+        "sku_id",
+        "pricing_category",
+        "consumed_quantity",
+        "consumed_unit",
+    ),
+)
+_NANOS = ("billed_cost_nanos", "effective_cost_nanos", "list_cost_nanos")
 _BALANCES = Rows(Balance)
 _KEYS = ["account", "row_key"]
 _BATCH = 2_000
 _KEYS_PER_STATEMENT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class ChargeImport:
-    """One import of bills in one currency: ``exact`` is the decimal sum before rows were rounded to nanos."""
-
-    account: str
-    source: str
-    at: datetime
-    row_count: int
-    exact: Decimal
-    rounded: Money
-
-    @property
-    def difference(self) -> Decimal:
-        """What rounding rows to nanos took away or added."""
-        return self.rounded.amount - self.exact
-
-
-@dataclass(frozen=True, slots=True)
-class ChargeSum:
-    """The rows of one resource, service, day, stage and category added up; all in one currency."""
-
-    account: str
-    provider: str
-    service_name: str
-    resource_id: str | None
-    region_id: str | None
-    charge_category: ChargeCategory
-    stage: Stage
-    start: datetime
-    end: datetime
-    billed: Money
-    effective: Money
-    listed: Money
 
 
 def put(conn: Connection, charges: Iterable[Charge]) -> int:
@@ -71,23 +47,15 @@ def put(conn: Connection, charges: Iterable[Charge]) -> int:
     return count
 
 
-def replace_period(conn: Connection, account: str, billing_period_start: datetime, charges: Iterable[Charge]) -> int:
-    """Puts ``charges`` in the place of everything that the account was billed for a period (a restated bill).
-
-    Returns how many rows there were before.
-    """
-    old = delete(table).where(table.c.account == account, table.c.billing_period_start == billing_period_start)
-    gone = conn.execute(old).rowcount
-    put(conn, charges)
-    return gone
-
-
 def keep_only(conn: Connection, account: str, billing_period_start: datetime, row_keys: Collection[str]) -> int:
-    """Removes the rows of a billing period that are none of ``row_keys``: restated bills lose rows as well.
+    """Removes what a provider told of a billing period and is none of ``row_keys``: restated bills lose rows as well.
 
-    Returns how many there were.
+    Returns how many there were. Imported rows are left alone.
     """
-    within = (table.c.account == account, table.c.billing_period_start == billing_period_start)
+    columns = table.c
+    within = (
+        columns.account == account, columns.billing_period_start == billing_period_start, columns.import_id.is_(None),
+    )  # fmt: skip
     known = conn.execute(select(table.c.row_key).where(*within)).scalars()
     gone = [key for key in known if key not in row_keys]
     for batch in chunks(gone, _KEYS_PER_STATEMENT):
@@ -97,7 +65,7 @@ def keep_only(conn: Connection, account: str, billing_period_start: datetime, ro
 
 def list_charges(conn: Connection, start: datetime, end: datetime, *, account: str | None = None) -> Iterator[Charge]:
     """The rows whose charge period begins in [start, end), by time, read as they are asked for."""
-    query = select(table).where(table.c.charge_period_start >= start, table.c.charge_period_start < end)
+    query = select(table).where(*_that_count(conn, start, end))
     if account is not None:
         query = query.where(table.c.account == account)
     query = query.order_by(table.c.charge_period_start, table.c.account, table.c.row_key)
@@ -106,73 +74,82 @@ def list_charges(conn: Connection, start: datetime, end: datetime, *, account: s
             yield _ROWS.load(row)
 
 
-def sums(conn: Connection, start: datetime, end: datetime, *, account: str | None = None) -> tuple[ChargeSum, ...]:
-    """Sums of the rows whose charge period begins in [start, end), exact to the nano."""
+def by_day(conn: Connection, start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[Charge]:
+    """The same money in far fewer rows: charges within one local day of ``zone`` that differ in nothing which tells
+    whose they are or how settled are one, from the first one's beginning to the last one's end, with no row key.
+
+    Rows that tell how they were paid stay apart.
+    """
     columns = table.c
-    groups = (
-        columns.account, columns.provider, columns.service_name, columns.resource_id, columns.region_id,
-        columns.charge_category, columns.stage, columns.charge_period_start, columns.charge_period_end,
-        columns.billed_cost_currency, columns.effective_cost_currency, columns.list_cost_currency,
-    )  # fmt: skip
-    query = (
-        select(
-            *groups,
-            func.sum(columns.billed_cost_nanos).label("billed"),
-            func.sum(columns.effective_cost_nanos).label("effective"),
-            func.sum(columns.list_cost_nanos).label("listed"),
+    counted = _that_count(conn, start, end)
+    low = start
+    while low < end:
+        high = min(midnight_after(low, zone), end)
+        long = columns.charge_period_end > high
+        groups = (
+            columns.account, columns.provider, columns.billing_period_start, columns.billing_period_end,
+            columns.charge_category, columns.stage, columns.service_name, columns.region_id, columns.resource_id,
+            columns.resource_name, columns.tags, columns.payments, columns.billed_cost_currency,
+            columns.effective_cost_currency, columns.list_cost_currency,
+        )  # fmt: skip
+        apart = (
+            case((long, columns.charge_period_start)),
+            case((long, columns.charge_period_end)),
+            case((columns.payments != literal({}, columns.payments.type), columns.row_key)),
         )
-        .where(columns.charge_period_start >= start, columns.charge_period_start < end)
-        .group_by(*groups)
-        .order_by(columns.charge_period_start, columns.account, columns.service_name, columns.resource_id)
-    )
-    if account is not None:
-        query = query.where(columns.account == account)
-    return tuple(
-        ChargeSum(
-            row.account,
-            row.provider,
-            row.service_name,
-            row.resource_id,
-            row.region_id,
-            row.charge_category,
-            row.stage,
-            row.charge_period_start,
-            row.charge_period_end,
-            Money(int(row.billed), row.billed_cost_currency),
-            Money(int(row.effective), row.effective_cost_currency),
-            Money(int(row.listed), row.list_cost_currency),
+        query = (
+            select(
+                *groups,
+                func.min(columns.charge_period_start).label("charge_period_start"),
+                func.max(columns.charge_period_end).label("charge_period_end"),
+                *(func.sum(columns[name]).label(name) for name in _NANOS),
+            )
+            .where(*counted, columns.charge_period_start >= low, columns.charge_period_start < high)
+            .group_by(*groups, *apart)
+            .order_by(columns.account, columns.service_name, columns.resource_id)
         )
-        for row in conn.execute(query)
+        for row in conn.execute(query):
+            yield _BY_DAY.load(row, row_key="")
+        low = high
+
+
+def _that_count(conn: Connection, start: datetime, end: datetime) -> list[ColumnElement[bool]]:
+    """Rows in [start, end), without what a provider told of days that an imported file tells of as well.
+
+    A file reaches from the beginning of its billing period to the last charge that begins within it.
+    """
+    columns = table.c
+    began = func.max(columns.charge_period_start)
+    imported = (
+        select(columns.account, columns.billing_period_start, began)
+        .where(
+            columns.import_id.is_not(None),
+            columns.charge_period_start >= columns.billing_period_start,
+            columns.charge_period_start < columns.billing_period_end,
+            columns.billing_period_end > start,
+            columns.billing_period_start < end,
+        )
+        .group_by(columns.account, columns.billing_period_start)
     )
+    return [
+        columns.charge_period_start >= start,
+        columns.charge_period_start < end,
+        *(
+            or_(
+                columns.import_id.is_not(None),
+                columns.account != account,
+                columns.charge_period_start < low,
+                columns.charge_period_start > high,
+            )
+            for account, low, high in conn.execute(imported)
+        ),
+    ]
 
 
 def first_day(conn: Connection, account: str) -> datetime | None:
-    """When the oldest charge of an account began; None without any."""
-    return conn.execute(select(func.min(table.c.charge_period_start)).where(table.c.account == account)).scalar()
-
-
-def record_import(conn: Connection, imports: Sequence[ChargeImport]) -> None:
-    """Keeps what an import brought, one line per currency."""
-    rows = [
-        {
-            "account": one.account, "source": one.source, "at": one.at, "row_count": one.row_count,
-            "currency": one.rounded.currency, "exact": one.exact, "rounded_nanos": one.rounded.nanos,
-        }
-        for one in imports
-    ]  # fmt: skip
-    if rows:
-        conn.execute(insert(charge_import), rows)
-
-
-def imports(conn: Connection, account: str | None = None) -> tuple[ChargeImport, ...]:
-    """Every import, newest first."""
-    query = select(charge_import).order_by(charge_import.c.at.desc(), charge_import.c.id.desc())
-    if account is not None:
-        query = query.where(charge_import.c.account == account)
-    return tuple(
-        ChargeImport(row.account, row.source, row.at, row.row_count, row.exact, Money(row.rounded_nanos, row.currency))
-        for row in conn.execute(query)
-    )
+    """When the oldest charge began that the provider told of an account; None without any."""
+    mine = (table.c.account == account, table.c.import_id.is_(None))
+    return conn.execute(select(func.min(table.c.charge_period_start)).where(*mine)).scalar()
 
 
 def record_balance(conn: Connection, balance: Balance) -> None:

@@ -75,19 +75,19 @@ class Database:
                 yield conn
 
     @contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[Connection]:
+    def write(self, *, durable: bool = True, beside: Path | None = None) -> Iterator[Connection]:
         """A write transaction, committed at the end and rolled back by an exception.
 
         ``durable=False`` (batches that can be fetched again, like usage) may lose the last seconds in a power cut,
-        never consistency. Raises StoreError when called inside another write of the same thread, or when others
-        held the database for 30 s.
+        never consistency. ``beside`` is a SQLite file whose tables SQLite reaches as ``beside.NAME``. Raises StoreError
+        when called inside another write of the same thread, or when others held the database for 30 s.
         """
         if self.in_write:
             raise StoreError("a write transaction inside a write transaction")
         with self._errors(), self._only_writer():
             self._local.writing = True
             try:
-                with self._engine.connect() as raw:
+                with self._engine.connect() as raw, self._attached(raw, beside):
                     conn = raw.execution_options(**{_MODE: "durable" if durable else "batch"})
                     with conn.begin():
                         if self.dialect == "postgresql":
@@ -189,6 +189,20 @@ class Database:
             raise StoreError(f"{self.path}: write-ahead logging cannot be switched on here (journal mode {mode})")
         dbapi.execute("PRAGMA foreign_keys=ON")
         dbapi.create_aggregate("nearest_rank_95", 1, NearestRank95)
+
+    @contextmanager
+    def _attached(self, raw: Connection, beside: Path | None) -> Iterator[None]:
+        """Straight to the driver: neither is possible inside a transaction, and SQLAlchemy would begin one."""
+        if beside is None or self.dialect != "sqlite":
+            yield
+            return
+        driver: Any = raw.connection.dbapi_connection
+        driver.execute("PRAGMA query_only=OFF")
+        driver.execute("ATTACH ? AS beside", (str(beside),))
+        try:
+            yield
+        finally:
+            driver.execute("DETACH beside")
 
     @contextmanager
     def _only_writer(self) -> Iterator[None]:

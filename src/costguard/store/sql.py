@@ -73,6 +73,17 @@ def upsert_plain(
     conn.exec_driver_sql(str(compiled), list(rows))
 
 
+def upsert_from(conn: Connection, table: Table[Any], names: Sequence[str], source: str, keys: Sequence[str]) -> str:
+    """The same from a SELECT in SQLite's words, whose columns are ``names``."""
+    quote = conn.dialect.identifier_preparer.quote
+    change = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in names if name not in keys)
+    # Without a WHERE, SQLite takes ON for a join; the source has one.
+    return (
+        f"INSERT INTO {quote(table.name)} ({', '.join(map(quote, names))}) {source} "
+        f"ON CONFLICT ({', '.join(map(quote, keys))}) DO UPDATE SET {change}"
+    )
+
+
 @lru_cache(maxsize=64)
 def _compiled(dialect: Dialect, table: Table[Any], keys: tuple[str, ...], names: tuple[str, ...]) -> SQLCompiler:
     return _upsert(dialect.name, table, keys, names).compile(dialect=dialect, column_keys=list(names))

@@ -37,7 +37,7 @@ price = Table(
 
 
 class ChargeColumns(TypedColumns):
-    """A row of a bill, FOCUS names in snake_case."""
+    """A row of a bill, FOCUS names in snake_case. ``import_id``: which import brought it; NULL: the provider's API."""
 
     account: Named[str] = Column(primary_key=True)
     row_key: Named[str] = Column(primary_key=True)
@@ -66,6 +66,7 @@ class ChargeColumns(TypedColumns):
     consumed_unit: Named[str | None]
     tags: Named[Mapping[str, str]] = Column(Document)
     payments: Named[Mapping[str, Money]] = Column(EvidenceJson)
+    import_id: Named[int | None]
 
 
 charge = Table("charge", metadata, ChargeColumns)

@@ -1,0 +1,243 @@
+"""Imports of bills from files: everything is gathered on the side first, then moved in one short transaction.
+
+A bill of a million rows takes most of a minute to read. Until the last row of the last file is known to be right, the
+database knows nothing of it and its writers wait for nobody.
+"""
+
+import json
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from costguard.domain.charge import Charge
+from costguard.domain.money import Money
+from costguard.errors import StoreError
+from costguard.store.database import Database
+from costguard.store.sql import upsert_from, upsert_plain
+from costguard.store.tables import charge as table
+from costguard.store.tables import charge_import
+
+_BATCH = 2_000
+_TIMES = ("billing_period_start", "billing_period_end", "charge_period_start", "charge_period_end")
+_NAMES = tuple(column.name for column in table.c)
+_GIVEN = _NAMES[:-1]  # import_id is the last
+_KEYS = ("account", "row_key")
+
+# Rows of one file with one key are told apart by their order: two equal lines of a bill are two charges.
+_NUMBER_EQUAL_KEYS = """
+    UPDATE staged SET row_key = row_key || '#' || numbered.n
+    FROM (
+        SELECT rowid AS id, row_number() OVER (PARTITION BY file, account, row_key ORDER BY rowid) AS n
+        FROM staged
+        WHERE (file, account, row_key) IN (
+            SELECT file, account, row_key FROM staged GROUP BY file, account, row_key HAVING count(*) > 1
+        )
+    ) AS numbered
+    WHERE staged.rowid = numbered.id AND numbered.n > 1
+"""
+_DROP_REPEATED = """
+    DELETE FROM staged WHERE EXISTS (
+        SELECT 1 FROM staged AS later
+        WHERE later.account = staged.account AND later.row_key = staged.row_key AND later.rowid > staged.rowid
+    )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeImport:
+    """One import of bills in one currency: ``exact`` is the decimal sum before rows were rounded to nanos."""
+
+    account: str
+    source: str
+    at: datetime
+    row_count: int
+    exact: Decimal
+    rounded: Money
+
+    @property
+    def difference(self) -> Decimal:
+        """What rounding rows to nanos took away or added."""
+        return self.rounded.amount - self.exact
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What an import did to one billing period of an account.
+
+    ``rows`` are in it now, ``new`` of them were not there before; ``removed`` went because the period was replaced;
+    ``left`` are from earlier imports and not in these files.
+    """
+
+    account: str
+    start: datetime
+    rows: int
+    new: int
+    removed: int
+    left: int
+
+
+class Staged:
+    """The rows of an import in a scratch file that is gone afterwards. Use it as a context manager."""
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="costguard-import-")
+        self.path = Path(self._folder.name) / "staged.db"
+        self._conn = sqlite3.connect(self.path, isolation_level=None)
+        self._conn.execute("PRAGMA journal_mode=OFF")
+        self._conn.execute("PRAGMA synchronous=OFF")
+        self._conn.execute(f"CREATE TABLE staged (file, {', '.join(_GIVEN)})")
+        self._conn.execute("BEGIN")
+        self._add = f"INSERT INTO staged VALUES ({', '.join('?' * (len(_GIVEN) + 1))})"  # noqa: S608
+        self._waiting: list[tuple[Any, ...]] = []
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._conn.close()
+        self._folder.cleanup()
+
+    def add(self, file: int, charge: Charge) -> None:
+        """One row of the ``file``-th file."""
+        self._waiting.append((file, *_plain(charge)))
+        if len(self._waiting) == _BATCH:
+            self._flush()
+
+    def seal(self) -> int:
+        """After the last row: every row has a key of its own. How many stood in an earlier file as well, and went."""
+        self._flush()
+        self._conn.execute("CREATE INDEX staged_file ON staged (file, account, row_key)")
+        self._conn.execute(_NUMBER_EQUAL_KEYS)
+        self._conn.execute("CREATE INDEX staged_key ON staged (account, row_key)")
+        self._repeated = self._conn.execute(_DROP_REPEATED).rowcount
+        self._conn.execute("COMMIT")
+        return self._repeated
+
+    def move(self, database: Database, imports: Sequence[ChargeImport], *, replace: bool) -> tuple[Period, ...]:
+        """Puts the sealed rows into the database in one transaction; ``imports`` tells of all of them.
+
+        ``replace``: what was imported earlier for the same accounts and billing periods goes. Raises StoreError when
+        the stored rows do not add up to what was read.
+        """
+        starts = self._conn.execute("SELECT DISTINCT account, billing_period_start FROM staged ORDER BY 1, 2")
+        places = [(account, datetime.fromisoformat(start).replace(tzinfo=UTC)) for account, start in starts]
+        with database.write(beside=self.path) as conn:
+            known = {place: _count(conn, *place) for place in places}
+            for place in places if replace else ():
+                conn.execute(delete(table).where(*_imported(*place)))
+            ids = []
+            for one in imports:
+                ids.append(_record(conn, one))
+                self._copy(conn, one, ids[-1])
+                stored = Money(_sum(conn, ids[-1]), one.rounded.currency)
+                if stored != one.rounded and not self._repeated:
+                    raise StoreError(
+                        f"the stored rows of {one.account} add up to {stored}, those read to {one.rounded}"
+                    )
+            periods = []
+            for place in places:
+                rows, kept = _count(conn, *place), 0 if replace else known[place]
+                left = _count(conn, *place, without=ids)
+                periods.append(Period(*place, rows, rows - kept, known[place] - kept, left))
+        return tuple(periods)
+
+    def _copy(self, conn: Connection, one: ChargeImport, number: int) -> None:
+        """The rows of one account and currency, in the order of the key: a tree that is filled in order stays small."""
+        where = "WHERE account = ? AND billed_cost_currency = ? ORDER BY account, row_key"
+        values = (one.account, one.rounded.currency)
+        if conn.dialect.name == "sqlite":
+            source = f"SELECT {', '.join(_GIVEN)}, ? FROM beside.staged {where}"  # noqa: S608
+            conn.exec_driver_sql(upsert_from(conn, table, _NAMES, source, _KEYS), (number, *values))
+            return
+        # What SQLite stores as a time, Postgres would read in the session's zone.
+        columns = ", ".join(f"{name} || '+00'" if name in _TIMES else name for name in _GIVEN)
+        cursor = self._conn.execute(f"SELECT {columns} FROM staged {where}", values)  # noqa: S608
+        while batch := cursor.fetchmany(_BATCH):
+            upsert_plain(conn, table, _NAMES, [(*row, number) for row in batch], _KEYS)
+
+    def _flush(self) -> None:
+        self._conn.executemany(self._add, self._waiting)
+        self._waiting.clear()
+
+
+def imports(conn: Connection, account: str | None = None) -> tuple[ChargeImport, ...]:
+    """Every import, newest first."""
+    query = select(charge_import).order_by(charge_import.c.at.desc(), charge_import.c.id.desc())
+    if account is not None:
+        query = query.where(charge_import.c.account == account)
+    return tuple(
+        ChargeImport(row.account, row.source, row.at, row.row_count, row.exact, Money(row.rounded_nanos, row.currency))
+        for row in conn.execute(query)
+    )
+
+
+def newest(conn: Connection) -> int:
+    """A number that changes with every import; 0 before the first."""
+    return conn.execute(select(func.max(charge_import.c.id))).scalar() or 0
+
+
+def _record(conn: Connection, one: ChargeImport) -> int:
+    """Keeps what an import brought in one currency; its number."""
+    row = {
+        "account": one.account, "source": one.source, "at": one.at, "row_count": one.row_count,
+        "currency": one.rounded.currency, "exact": one.exact, "rounded_nanos": one.rounded.nanos,
+    }  # fmt: skip
+    return conn.execute(insert(charge_import).returning(charge_import.c.id), row).scalar_one()
+
+
+def _sum(conn: Connection, number: int) -> int:
+    query = select(func.sum(table.c.billed_cost_nanos)).where(table.c.import_id == number)
+    return int(conn.execute(query).scalar() or 0)
+
+
+def _imported(account: str, start: datetime) -> tuple[Any, ...]:
+    columns = table.c
+    return (columns.account == account, columns.billing_period_start == start, columns.import_id.is_not(None))
+
+
+def _count(conn: Connection, account: str, start: datetime, without: Sequence[int] = ()) -> int:
+    query = select(func.count()).select_from(table).where(*_imported(account, start))
+    if without:
+        query = query.where(table.c.import_id.not_in(without))
+    return conn.execute(query).scalar() or 0
+
+
+def _plain(charge: Charge) -> tuple[Any, ...]:
+    """The columns as the driver takes them, in the order of the table: a million rows go past the column types."""
+    billed, effective, listed = charge.billed_cost, charge.effective_cost, charge.list_cost
+    quantity = charge.consumed_quantity
+    return (
+        charge.account, charge.row_key,
+        _time(charge.billing_period_start), _time(charge.billing_period_end),
+        _time(charge.charge_period_start), _time(charge.charge_period_end),
+        charge.charge_category.value,
+        billed.nanos, billed.currency, effective.nanos, effective.currency, listed.nanos, listed.currency,
+        charge.stage.value, charge.provider,
+        _free(charge.service_name), _free(charge.charge_description),
+        charge.charge_class, charge.region_id, charge.resource_id,
+        charge.resource_name and _free(charge.resource_name),
+        charge.sku_id, charge.pricing_category,
+        None if quantity is None else format(quantity, "f"), charge.consumed_unit,
+        _tags(tuple(charge.tags.items())),
+        "{}",
+    )  # fmt: skip
+
+
+@lru_cache(4096)
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+@lru_cache(4096)
+def _tags(pairs: tuple[tuple[str, str], ...]) -> str:
+    return json.dumps(dict(pairs), separators=(",", ":"))
+
+
+def _free(text: str) -> str:
+    return text.replace("\x00", "\ufffd")

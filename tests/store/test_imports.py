@@ -1,0 +1,80 @@
+"""Imports on both engines: staged rows, moved in one transaction."""
+
+from datetime import timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from costguard.domain.money import Money
+from costguard.errors import StoreError
+from costguard.store import charges, imports
+from costguard.store.database import Database
+from costguard.store.imports import ChargeImport, Period, Staged
+from tests.store.test_money import DAY, MONTH, charge
+from tests.store.things import NOW
+
+
+def told(rows: int, nanos: int, currency: str = "CNY") -> ChargeImport:
+    return ChargeImport("prod", "a.csv", NOW, rows, Decimal(nanos).scaleb(-9), Money(nanos, currency))
+
+
+def test_staged_rows_are_stored_as_they_were(database: Database) -> None:
+    """Past the column types, and yet the same values on both engines: times, decimals, tags, a NUL in a name."""
+    one = charge(1, payments={}, resource_name="nul\x00", charge_period_start=MONTH + timedelta(microseconds=1))
+    with Staged() as staged:
+        staged.add(0, one)
+        assert staged.seal() == 0
+        assert staged.move(database, [told(1, 1)], replace=False) == (Period("prod", MONTH, 1, 1, 0, 0),)
+    with database.read() as conn:
+        (found,) = charges.list_charges(conn, MONTH, MONTH + DAY)
+        assert found == charge(
+            1, payments={}, resource_name="nul\ufffd", charge_period_start=MONTH + timedelta(microseconds=1)
+        )
+        assert imports.imports(conn) == (told(1, 1),)
+        assert imports.imports(conn, "test") == ()
+        assert imports.newest(conn) == 1
+
+
+def test_rows_that_do_not_add_up_are_not_stored(database: Database) -> None:
+    with Staged() as staged:
+        staged.add(0, charge(1, payments={}))
+        staged.seal()
+        with pytest.raises(StoreError, match="add up to"):
+            staged.move(database, [told(1, 2)], replace=False)
+    with database.read() as conn:
+        assert list(charges.list_charges(conn, MONTH, MONTH + 9 * DAY)) == []
+        assert imports.newest(conn) == 0
+
+
+def test_several_currencies_and_replacing(database: Database) -> None:
+    dollars = Money(5, "USD")
+    for replace in (False, True):
+        with Staged() as staged:
+            for number in range(3):
+                staged.add(number, charge(1, payments={}, row_key=f"r{number}-{replace}"))
+            staged.add(0, charge(1, payments={}, row_key="usd", billed_cost=dollars))
+            staged.add(1, charge(1, payments={}, row_key="usd", billed_cost=dollars))
+            assert staged.seal() == 1
+            (period,) = staged.move(database, [told(3, 3), told(2, 10, "USD")], replace=replace)
+        assert (period.rows, period.removed, period.left) == (4, 4 if replace else 0, 0)
+
+
+def test_the_day_has_one_row_for_what_differs_in_money_alone(database: Database) -> None:
+    """A month of hourly lines is read as one row per resource, day, tag and stage; nothing of the money is lost."""
+    hour = timedelta(hours=1)
+    rows = [
+        charge(n, payments={}, charge_period_start=MONTH + n * hour, charge_period_end=MONTH + (n + 1) * hour)
+        for n in range(48)
+    ]
+    long = charge(90, payments={}, charge_period_start=MONTH, charge_period_end=MONTH + 31 * DAY)
+    paid = [charge(91), charge(92)]
+    with database.write() as conn:
+        charges.put(conn, [*rows, long, *paid])
+        found = list(charges.by_day(conn, MONTH, MONTH + 2 * DAY, ZoneInfo("UTC")))
+    unpaid = [c for c in found if not c.payments]
+    assert sorted((c.charge_period_start, c.charge_period_end, c.billed_cost.nanos) for c in unpaid) == [
+        (MONTH, MONTH + DAY, 24), (MONTH, MONTH + 31 * DAY, 1), (MONTH + DAY, MONTH + 2 * DAY, 24),
+    ]  # fmt: skip
+    assert [c.payments for c in found if c.payments] == [paid[0].payments] * 2
+    assert {c.tags["team"] for c in found} == {"nlp"}
