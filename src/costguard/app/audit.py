@@ -13,11 +13,12 @@ from costguard import assets
 from costguard.app.app import App
 from costguard.app.spend import LEARNED_FROM, read_money
 from costguard.config.load import Config, load
+from costguard.daemon import facts
 from costguard.domain.action import Action
 from costguard.domain.resource import ResourceRef
 from costguard.domain.time import local_midnight
 from costguard.engine.audit import AuditFacts, audit, default_month, month_before, month_bounds
-from costguard.engine.budgets import budgets
+from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.evaluate import evaluate
 from costguard.errors import UsageError
 from costguard.plugins import registry
@@ -96,6 +97,7 @@ def gather(
         done = [a for a in actions.list_actions(conn) if _touches(a, start, end)]
         booked = savings.savings(conn, start, min(now, end))
         statuses = sources.sources(conn)
+        elsewhere = facts.provider_budgets(conn, [n for n in app.accounts if _asked(app, n, providers)])
     refs = {r.ref for r in money.resources}
     found = [f for f in evaluate(app.policies.values(), money.snapshot).findings if _of(f.subject.ref, refs)]
     # What is over is judged as at its last moment.
@@ -115,8 +117,10 @@ def gather(
         actions=[a for a in done if _of(a.subject.ref, refs)],
         savings=[s for s in booked if s.ref in refs],
         budgets=budgets(app.policies.values(), at),
+        # They tell the period that they are in, whatever is asked for.
+        provider_budgets=() if over else provider_budgets(elsewhere),
         forecast=None if over else money.forecast(),
-        sources=[s for s in statuses if not providers or _provider(app, s.account) in providers],
+        sources=[s for s in statuses if _asked(app, s.account, providers)],
         language=app.config.settings.language,
         period=period,
     )
@@ -146,21 +150,28 @@ def _bills(
     """
     fine, now = True, app.clock.now()
     with app.database.read() as conn:
-        known = {s.account: s for s in sources.sources(conn) if s.source == "charges"}
+        statuses = {(s.account, s.source): s for s in sources.sources(conn)}
         oldest = {name: charges.first_day(conn, name) for name in app.accounts}
     for account in app.accounts.values():
-        if providers and account.provider not in providers:
+        if not _asked(app, account.name, providers):
             continue
-        status, reaches = known.get(account.name), oldest[account.name]
+        status, reaches = statuses.get((account.name, "charges")), oldest[account.name]
         far_enough = not whole or (reaches is not None and reaches <= since + timedelta(days=1))
         if status is None or not status.fresh(now) or not far_enough:
             fine &= app.biller.charges(account, since)
             progress(f"{account.name} bills")
+        kept = statuses.get((account.name, "budgets"))
+        if kept is None or not kept.fresh(now):
+            fine &= app.biller.budgets(account)
     return fine
 
 
 def _touches(action: Action, start: datetime, end: datetime) -> bool:
     return action.created_at < end and (action.ended_at is None or start <= action.ended_at)
+
+
+def _asked(app: App, account: str, providers: Sequence[str]) -> bool:
+    return not providers or _provider(app, account) in providers
 
 
 def _provider(app: App, account: str) -> str | None:

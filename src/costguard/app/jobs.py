@@ -117,6 +117,7 @@ def _bills(app: App, account: Account, reports: ScheduledReports) -> Callable[[]
     def work() -> None:
         app.biller.charges(account, reports.unsettled())
         app.biller.balance(account)
+        app.biller.budgets(account)
         if "quota" in wanted:
             known, _ = app.poller.regions(account)
             for region in known:

@@ -6,9 +6,11 @@ The page is one file that loads nothing and runs no script, so it can be mailed 
 import csv
 import io
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
@@ -57,6 +59,15 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "why_less": ("less", "减少"),
     "budgets": ("Budgets", "预算"),
     "budget": ("Budget", "预算"),
+    "provider_budgets": ("Budgets kept at the provider", "云厂商侧的预算"),
+    "account": ("Account", "账号"),
+    "period_end": ("Period's end", "期末预测"),
+    "read_at": ("Read at", "读取时间"),
+    "period_day": ("daily", "每日"),
+    "period_month": ("monthly", "每月"),
+    "period_quarter": ("quarterly", "每季度"),
+    "period_year": ("yearly", "每年"),
+    "period_custom": ("once", "自定义"),
     "spent": ("Spent", "已用"),
     "budget_over": ("over", "超支"),
     "budget_at_risk": ("at risk", "有超支风险"),
@@ -115,6 +126,11 @@ def shown(value: Mapping[str, str] | None) -> str:
     return "–" if money is None else str(money)
 
 
+def local(document: Document, instant: str) -> str:
+    """A moment of the document in its own zone, to the minute."""
+    return f"{datetime.fromisoformat(instant).astimezone(ZoneInfo(document['timezone'])):%Y-%m-%d %H:%M}"
+
+
 @cache
 def _template() -> Template:
     pages = Environment(
@@ -136,6 +152,7 @@ def html(document: Document) -> str:
         title=title(document),
         language=document["language"],
         amount=shown,
+        local=local,
         days=bars,
         resources=[r for r in document["resources"] if not _worthless(r)][:_RESOURCES],
     )
@@ -209,6 +226,10 @@ def markdown(document: Document) -> str:
             [[b["policy"], shown(b["spent"]), shown(b["amount"]), f"{b['used']}"] for b in document["budgets"]],
         ),
         *_table(
+            [t["provider_budgets"], t["account"], t["spent"], t["budget"], "%", t["period_end"], t["read_at"]],
+            [_kept_at_provider(document, line, t) for line in document["provider_budgets"]],
+        ),
+        *_table(
             [t["name"], t["state"], t["owner"], t["price"], t["amount"]],
             [
                 [r["subject"].get("name") or r["subject"]["id"], r["state"], r["owner"] or "-",
@@ -220,6 +241,15 @@ def markdown(document: Document) -> str:
         *(f"- {t['metered']}: {_md(line)}" for line in document["metered_calls"]),
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _kept_at_provider(document: Document, line: Document, t: Mapping[str, str]) -> list[str]:
+    period = t.get(f"period_{line['period']}", line["period"])
+    used = "–" if line["used"] is None else str(line["used"])
+    return [
+        f"{line['name']} ({period})", line["account"], shown(line["spent"]), shown(line["amount"]), used,
+        shown(line["forecast"]), local(document, line["read_at"]),
+    ]  # fmt: skip
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:

@@ -18,7 +18,7 @@ from costguard.domain.time import local_midnight
 from costguard.engine.attribution import Attribution, Claimed
 from costguard.engine.audit import forecast_json, month_bounds
 from costguard.engine.billing import Bill, read_bill
-from costguard.engine.budgets import budgets
+from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.forecast import Forecast, forecast
 from costguard.engine.meter import spend
 from costguard.engine.remarks import remark
@@ -109,6 +109,7 @@ def run_spend(
     back = local_midnight((min(start, now - LEARNED_FROM)).astimezone(zone).date(), zone)
     with app.database.read() as conn:
         money = read_money(app, conn, start, end, now, back=back)
+        elsewhere = facts.provider_budgets(conn, app.accounts)
     until = min(now, end)
     book = SpendBook(money.estimates, money.bill, money.rates, zone, now)
     ahead = money.forecast() if end > now or since is not None else None
@@ -130,6 +131,8 @@ def run_spend(
         "bills": reach_json(money.bill, zone),
         "forecast": None if ahead is None else forecast_json(ahead),
         "budgets": budgets(app.policies.values(), money.snapshot),
+        # They tell the period that they are in, whatever is asked for.
+        "provider_budgets": provider_budgets(elsewhere) if end >= now else [],
         "apart": encode(book.apart),
         "warnings": [
             *(remark(language, "no_rate", currency=m.currency, amount=m) for m in book.apart),

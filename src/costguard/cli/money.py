@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -151,8 +152,7 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
         on.say(f"1 {code} = {rate['rate']} {document['currency']}{since}")
     if forecast is not None:
         on.say(_forecast_line(forecast))
-    for line in document["budgets"]:
-        on.say(_budget_line(line), "red" if line["state"] == "over" else "")
+    _budgets(on, document)
     for line in document["warnings"]:
         on.warn(f"warning: {line}")
 
@@ -164,6 +164,20 @@ def _spend_row(line: Mapping[str, Any], name: str) -> list[str]:
         name, shown(line["amount"]), shown(line["estimated"]), shown(line["billed"]),
         f"{shown(line['difference'])}{share}", line["known"],
     ]  # fmt: skip
+
+
+def _budgets(on: Screen, document: Mapping[str, Any]) -> None:
+    for line in document["budgets"]:
+        on.say(_budget_line(line), "red" if line["state"] == "over" else "")
+    for line in document["provider_budgets"]:
+        used = "" if line["used"] is None else f" ({line['used']}%)"
+        ahead = "" if line["forecast"] is None else f", {shown(line['forecast'])} forecast"
+        read = datetime.fromisoformat(line["read_at"]).astimezone(ZoneInfo(document["timezone"]))
+        on.say(
+            f"budget {line['name']} kept at {line['account']} ({line['period']}): {shown(line['spent'])} of "
+            f"{shown(line['amount'])}{used}{ahead}, {line['state'].replace('_', ' ')}, read {read:%m-%d %H:%M}",
+            "red" if line["state"] == "over" else "",
+        )
 
 
 def _budget_line(line: Mapping[str, Any]) -> str:
@@ -199,8 +213,7 @@ def _table(on: Screen, document: Mapping[str, Any]) -> None:
     saved = document["savings"]
     lost = f", {shown(saved['lost'])} lost to disputed stops" if saved["lost"]["amount"] != "0" else ""
     on.say(f"saved         {shown(saved['booked'])}  (confirmed{lost})")
-    for line in document["budgets"]:
-        on.say(_budget_line(line), "red" if line["state"] == "over" else "")
+    _budgets(on, document)
     for title, key in (("by owner", "by_owner"), ("by account", "by_account"), ("by service", "by_service")):
         _groups(on, title, spend[key])
     rows = [r for r in document["resources"] if r["estimated"] is None or r["estimated"]["amount"] != "0"]

@@ -1,15 +1,16 @@
-"""Bills, balances and quotas: read a few times a day, stored as the provider tells them."""
+"""Bills, balances, quotas and the providers' own budgets: read a few times a day, stored as the provider tells them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.daemon import facts
 from costguard.daemon.accounts import Account
-from costguard.daemon.sources import NO_REGION, attempt, record
+from costguard.daemon.sources import NO_REGION, Outcome, attempt, record
 from costguard.domain.charge import Charge
+from costguard.domain.snapshot import SourceState
 from costguard.domain.time import local_midnight
-from costguard.ports import Balances, Billing, Clock, Quotas
+from costguard.ports import Balances, Billing, Budgets, Clock, Quotas
 from costguard.store import charges
 from costguard.store.database import Database
 from costguard.store.sql import chunks
@@ -59,6 +60,23 @@ class Biller:
 
         return self._source(account, NO_REGION, "balance", look)
 
+    def budgets(self, account: Account) -> bool:
+        """The budgets that the provider keeps. Without the right to see them they are skipped: nothing needs them."""
+        connection = account.connection()
+        if not isinstance(connection, Budgets):
+            return True
+
+        def look() -> int:
+            found = connection.budgets()
+            with self.database.write() as conn:
+                facts.note_budgets(conn, account.name, found, self.clock.now())
+            return len(found)
+
+        outcome = attempt(look)
+        if outcome.state is SourceState.DENIED:
+            outcome = replace(outcome, state=SourceState.SKIPPED)
+        return self._record(account, NO_REGION, "budgets", outcome)
+
     def quotas(self, account: Account, region: str) -> bool:
         connection = account.connection()
         if not isinstance(connection, Quotas):
@@ -91,6 +109,8 @@ class Biller:
                 charges.keep_only(conn, account, start, keys)
 
     def _source(self, account: Account, region: str, source: str, look: Callable[[], int]) -> bool:
-        outcome = attempt(look)
+        return self._record(account, region, source, attempt(look))
+
+    def _record(self, account: Account, region: str, source: str, outcome: Outcome) -> bool:
         with self.database.write(durable=False) as conn:
             return record(conn, account.name, region, source, self.interval, outcome, self.clock.now())

@@ -1,13 +1,16 @@
-"""Small facts that have no table of their own: gaps between cycles, what is unattached, quotas, month's use.
+"""Small facts that have no table of their own: gaps between cycles, what is unattached, quotas, providers' own budgets,
+month's use.
 
 Each is written where it is noticed and read into the snapshot; all are rows of ``kv``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
+from costguard.domain.budget import ProviderBudget
+from costguard.domain.codec import decode, encode
 from costguard.domain.quota import QuotaFact
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef
 from costguard.domain.usage import Metric
@@ -20,6 +23,8 @@ _KEPT = timedelta(days=16)
 _MONTH = timedelta(days=30)
 _FREE = "unattached/"
 _QUOTA = "quota/"
+_BUDGETS = "budgets/"
+_AMOUNTS = ("limit", "actual", "forecast", "since", "until")
 _TAGS = "tags/"
 _SPANS = 100
 ATTACHABLE = frozenset({Kind.DISK, Kind.ADDRESS})
@@ -77,6 +82,27 @@ def quotas(conn: Connection) -> tuple[QuotaFact, ...]:
             QuotaFact(account, region, row["name"], row["limit"], row["used"], row["unit"], at) for row in value["rows"]
         ]
     return tuple(facts)
+
+
+def note_budgets(conn: Connection, account: str, found: Sequence[ProviderBudget], now: datetime) -> None:
+    """Keeps the budgets that an account has at its provider, as read at ``now``; those of the read before go."""
+    rows = [{"name": b.name, "period": b.period} | {name: encode(getattr(b, name)) for name in _AMOUNTS} for b in found]
+    kv.put(conn, f"{_BUDGETS}{account}", {"at": now.isoformat(), "rows": rows}, now)
+
+
+def provider_budgets(conn: Connection, accounts: Collection[str]) -> tuple[tuple[ProviderBudget, datetime], ...]:
+    """Each budget that these accounts have at their provider, and when it was read."""
+    return tuple(
+        (
+            ProviderBudget(
+                key.removeprefix(_BUDGETS), row["name"], row["period"], **{name: decode(row[name]) for name in _AMOUNTS}
+            ),
+            datetime.fromisoformat(value["at"]),
+        )
+        for key, value in kv.by_prefix(conn, _BUDGETS).items()
+        if key.removeprefix(_BUDGETS) in accounts
+        for row in value["rows"]
+    )
 
 
 def note_tags(conn: Connection, before: Iterable[Resource], now: datetime) -> None:

@@ -57,6 +57,7 @@ class AuditFacts:
     actions: Sequence[Action] = ()
     savings: Sequence[Saving] = ()
     budgets: Sequence[Mapping[str, object]] = ()
+    provider_budgets: Sequence[Mapping[str, object]] = ()
     forecast: Forecast | None = None
     sources: Sequence[SourceStatus] = ()
     metered: Sequence[str] = ()
@@ -139,6 +140,7 @@ def audit(facts: AuditFacts) -> dict[str, object]:
         "payments": _payments(facts),
         "drivers": _named(drivers(book, (start, whole), same_days), names) if known_before else [],
         "budgets": list(facts.budgets),
+        "provider_budgets": list(facts.provider_budgets),
         "forecast": _forecast(facts, total),
         "resources": _resources(facts, book),
         "findings": [finding_json(f) for f in facts.findings],

@@ -1,8 +1,10 @@
-"""Budgets: where each budget policy stands in its period, as the rule itself sees it."""
+"""Budgets: where each budget policy stands in its period, as the rule itself sees it, and the providers' own beside."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
-from costguard.domain.codec import encode
+from costguard.domain.budget import ProviderBudget
+from costguard.domain.codec import encode, instant
 from costguard.domain.finding import Evidence, Outcome, SubjectType
 from costguard.domain.money import Money
 from costguard.domain.snapshot import Snapshot
@@ -43,11 +45,51 @@ def budgets(policies: Iterable[Prepared], snapshot: Snapshot) -> list[dict[str, 
     return lines
 
 
+def provider_budgets(found: Iterable[tuple[ProviderBudget, datetime]]) -> list[dict[str, object]]:
+    """One line per budget that is kept at a provider, by account and name: what it counts, and when that was read.
+
+    ``used`` in whole percent, rounded down; None where the provider does not tell both amounts in one currency.
+    """
+    return [
+        {
+            "account": budget.account,
+            "name": budget.name,
+            "period": budget.period,
+            "state": _standing(budget.limit, budget.actual, budget.forecast, unknown=budget.actual is None),
+            "amount": encode(budget.limit),
+            "spent": encode(budget.actual),
+            "forecast": encode(budget.forecast),
+            "used": _used(budget),
+            "until": encode(budget.until),
+            "read_at": instant(at),
+        }
+        for budget, at in sorted(found, key=lambda pair: (pair[0].account, pair[0].name))
+    ]
+
+
+def _used(budget: ProviderBudget) -> int | None:
+    limit, actual = budget.limit, budget.actual
+    if limit is None or actual is None or limit.currency != actual.currency or limit.nanos <= 0:
+        return None
+    return actual.nanos * 100 // limit.nanos
+
+
 def _state(evidence: Evidence, unknown: str | None) -> str:
     amount, spent, forecast = (evidence[name] for name in ("amount", "spent", "forecast"))
     assert isinstance(amount, Money), "a budget has an amount"
-    if isinstance(spent, Money) and amount <= spent:
+    return _standing(
+        amount,
+        spent if isinstance(spent, Money) else None,
+        forecast if isinstance(forecast, Money) else None,
+        unknown=bool(unknown),
+    )
+
+
+def _standing(amount: Money | None, spent: Money | None, forecast: Money | None, *, unknown: bool) -> str:
+    if amount is None:
+        return "unknown"
+    if spent is not None and spent.currency == amount.currency and amount <= spent:
         return "over"
-    if isinstance(forecast, Money) and amount <= forecast:
+    if forecast is not None and forecast.currency == amount.currency and amount <= forecast:
         return "at_risk"
     return "unknown" if unknown else "ok"

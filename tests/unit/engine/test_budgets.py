@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from costguard.engine.budgets import budgets
+from costguard.domain.budget import ProviderBudget
+from costguard.domain.money import Money
+from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.evaluate import prepare
 from costguard.rules.registry import parse_policy
 from costguard.testing.builders import NOW, cny, make_snapshot, make_spend
@@ -45,3 +47,28 @@ def test_missing_money_is_unknown_and_never_well() -> None:
     )
     (line,) = budgets([prepare(policy)], make_snapshot(timezone="UTC"))
     assert (line["state"], line["unknown"], line["forecast"]) == ("unknown", "no_spend", None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "actual", "forecast", "state", "used"),
+    [
+        ("10 USD", "9.99 USD", None, "ok", 99),
+        ("10 USD", "10 USD", "8 USD", "over", 100),
+        ("10 USD", "1 USD", "10 USD", "at_risk", 10),
+        ("10 USD", None, None, "unknown", None),
+        (None, "10 USD", None, "unknown", None),
+        ("10 USD", "99 CNY", "99 CNY", "ok", None),
+        ("0 USD", "0 USD", None, "over", None),
+    ],
+)
+def test_a_budget_at_the_provider(
+    limit: str | None, actual: str | None, forecast: str | None, state: str, used: int | None
+) -> None:
+    """What the provider does not tell is unknown, and amounts of two currencies are not compared."""
+
+    def money(text: str | None) -> Money | None:
+        return Money.of(*text.split()) if text else None
+
+    kept = ProviderBudget("prod", "ml", "month", money(limit), money(actual), money(forecast))
+    (line,) = provider_budgets([(kept, NOW)])
+    assert (line["state"], line["used"]) == (state, used)
