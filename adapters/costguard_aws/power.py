@@ -12,7 +12,8 @@ from costguard_aws.client import Api
 from costguard_aws.instances import can_hibernate
 from costguard_aws.inventory import InventoryRole
 
-_RELEASE = {
+# How each kind without power states is destroyed.
+RELEASE = {
     Kind.DISK: ("DeleteVolume", "VolumeId"),
     Kind.SNAPSHOT: ("DeleteSnapshot", "SnapshotId"),
     Kind.ADDRESS: ("ReleaseAddress", "AllocationId"),
@@ -84,7 +85,7 @@ class PowerRole:
         self._api.mutate("ec2", ref.region, "CreateTags", "-", Resources=[ref.id], Tags=pairs)
 
     def _release_plain(self, ref: ResourceRef, token: str) -> None:
-        known = _RELEASE.get(ref.kind)
+        known = RELEASE.get(ref.kind)
         if known is None:
             call = self._api.call_of("ec2", ref.region, "Release")
             raise call.failed(Unsupported, f"a {ref.kind.value} cannot be released")

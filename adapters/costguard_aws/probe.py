@@ -9,6 +9,7 @@ from costguard.errors import NotFound, PermissionDenied, ProviderError, TimedOut
 from costguard.ports import PermissionProbe
 from costguard_aws.client import Api
 from costguard_aws.errors import DRY_RUN_OK
+from costguard_aws.power import RELEASE
 
 # capability → EC2 reads, asked with DryRun.
 _EC2_READS: Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]] = {
@@ -37,8 +38,8 @@ class ProbeRole:
         self._api = api
 
     def probe(self, region: str, candidates: Sequence[Resource]) -> Sequence[PermissionProbe]:
-        """One line per permission, and per candidate instance one for stop and start (and release, where the account
-        allows it): a policy with a tag condition grants one box and not the next."""
+        """One line per permission, and per candidate instance one for stop and start (and one per candidate of any kind
+        for release, where the account allows it): a policy with a tag condition grants one and not the next."""
         run = _Run(self._api, region)
         answers = list(run.reads())
         if PermissionProbe("instances", "ec2:DescribeInstances", None, _IGNORED) not in answers:
@@ -88,6 +89,19 @@ class _Run:
                     yield self._dry(capability, operation, id, InstanceIds=[id])
             tags = [{"Key": "costguard:probe", "Value": "probe"}]
             yield self._dry("tags", "CreateTags", id, Resources=[id], Tags=tags)
+        if self._api.spec.allow_release:
+            yield from self._releases([c for c in candidates if c.ref.region == self._region])
+
+    def _releases(self, candidates: Sequence[Resource]) -> Iterator[PermissionProbe]:
+        """What releasing asks for besides TerminateInstances. A spot request has tags of its own."""
+        for found in candidates:
+            request = found.attributes.get("spot_request")
+            if request:
+                operation = "CancelSpotInstanceRequests"
+                yield self._dry("release", operation, request, SpotInstanceRequestIds=[request])
+            if found.ref.kind in RELEASE:
+                operation, parameter = RELEASE[found.ref.kind]
+                yield self._dry("release", operation, found.ref.id, **{parameter: found.ref.id})
 
     def _dry(self, capability: str, operation: str, subject: str, **params: Any) -> PermissionProbe:
         """DryRun never does it: EC2 answers DryRunOperation where it would have, UnauthorizedOperation where not."""

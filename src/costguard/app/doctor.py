@@ -201,7 +201,7 @@ def _permissions(app: App, account: Account, area: str, boxes: list[Resource]) -
         return
     regions = sorted({r.ref.region for r in boxes}) or list(account.bound.spec.regions[:1])
     for region in regions[:3]:
-        candidates = [r for r in boxes if r.ref.region == region and r.state is State.RUNNING][:_CANDIDATES]
+        candidates = _candidates([r for r in boxes if r.ref.region == region], account)
         try:
             probes = connection.probe(region, candidates)
         except ProviderError as error:
@@ -212,6 +212,15 @@ def _permissions(app: App, account: Account, area: str, boxes: list[Resource]) -
         if plain:
             yield Check(area, Finding.OK, f"{region}: granted: {', '.join(dict.fromkeys(p.capability for p in plain))}")
         yield from (_permission(area, region, probe, armed) for probe in probes if probe not in plain)
+
+
+def _candidates(found: list[Resource], account: Account) -> list[Resource]:
+    """Running boxes, and one of each kind that is left over where the account may release it."""
+    candidates = [r for r in found if r.state is State.RUNNING and r.ref.kind in COMPUTE][:_CANDIDATES]
+    if account.bound.spec.allow_release:
+        spare = {r.ref.kind: r for r in found if r.ref.kind not in COMPUTE and r.depends_on is None}
+        candidates += [spare[kind] for kind in sorted(spare)]
+    return candidates
 
 
 _ACTING = frozenset({"stop", "release", "start", "hook", "set_release_time", "tags"})

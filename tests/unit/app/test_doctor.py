@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from costguard.app.doctor import Finding, _budgets, _remedy, _usage_seen
+from costguard.app.doctor import Finding, _budgets, _candidates, _remedy, _usage_seen
 from costguard.config.accounts import BoundAccount
 from costguard.daemon.accounts import Account
 from costguard.domain.budget import ProviderBudget
@@ -15,6 +15,7 @@ from costguard.domain.resource import Gpus, Kind, Resource, ResourceRef, State
 from costguard.errors import AuthFailed, PermissionDenied, ProviderError, Throttled, TimedOut, Unavailable
 from costguard.plugins import registry
 from costguard.ports import AccountSpec, Clock, Connection
+from costguard.testing.builders import make_resource
 from costguard.testing.clock import FakeClock
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -32,13 +33,13 @@ class Kept:
         return self._found
 
 
-def account(provider: str, connection: object = None) -> Account:
+def account(provider: str, connection: object = None, *, allow_release: bool = False) -> Account:
     def connect(spec: AccountSpec, clock: Clock) -> Connection:
         return connection  # type: ignore[return-value]  # of its roles only those tested are there
 
     manifest = registry.find(provider).manifest
     assert manifest is not None
-    bound = BoundAccount(AccountSpec("prod"), manifest, enforce=False, listed=False)
+    bound = BoundAccount(AccountSpec("prod", allow_release=allow_release), manifest, enforce=False, listed=False)
     return Account(bound, connect, FakeClock())
 
 
@@ -112,3 +113,14 @@ def test_budgets_that_may_not_be_read_are_no_fault() -> None:
 
 def test_a_provider_without_budgets_says_nothing() -> None:
     assert list(_budgets(account("aws", object()), "account prod")) == []
+
+
+@pytest.mark.parametrize(("allow", "chosen"), [(False, ["i-1"]), (True, ["i-1", "eip-1", "d-2"])])
+def test_what_is_left_over_is_probed_where_it_may_be_released(allow: bool, chosen: list[str]) -> None:
+    """One of each kind, and none that a box uses; stopped boxes tell nothing of the right to stop."""
+    disk = {"kind": Kind.DISK, "cards": 0}
+    found = [
+        make_resource("i-1"), make_resource("i-2", state=State.STOPPED), make_resource("d-1", **disk, depends_on="i-1"),
+        make_resource("d-2", **disk), make_resource("eip-1", kind=Kind.ADDRESS, cards=0),
+    ]  # fmt: skip
+    assert [r.ref.id for r in _candidates(found, account("aws", allow_release=allow))] == chosen

@@ -3,7 +3,7 @@
 from costguard.domain.resource import Kind
 from costguard.testing.cloud import Calls, Fault
 from costguard_aws.connection import AwsConnection
-from tests.fakes.aws.server import AwsServer
+from tests.fakes.aws.server import ACCOUNT, AwsServer
 from tests.unit.aws.helpers import HOME, connect
 
 
@@ -31,6 +31,29 @@ def test_release_is_probed_only_where_it_is_allowed(server: AwsServer) -> None:
         aws = connect(server, allow_release=allowed)
         answers = aws.probe(HOME, list(aws.list(Kind.VM, HOME)))
         assert any(a.capability == "release" for a in answers) is allowed
+
+
+def test_every_way_of_releasing_is_probed(server: AwsServer) -> None:
+    """A disk, a snapshot, an address, a gateway, and the request behind a spot box: each has a right of its own."""
+    box = server.ec2.add(HOME, "c6i.xlarge", lifecycle="spot", spot_type="persistent")
+    server.ec2.add_thing(HOME, "Volumes", "vol-00000000000000001", State="available")
+    server.ec2.add_thing(HOME, "Snapshots", "snap-0000000000000001", OwnerId=ACCOUNT, State="completed")
+    server.ec2.add_thing(HOME, "Addresses", "eipalloc-0000000000001")
+    server.ec2.add_thing(HOME, "NatGateways", "nat-00000000000000001", State="available")
+    aws = connect(server, allow_release=True)
+    kinds = (Kind.VM, Kind.DISK, Kind.SNAPSHOT, Kind.ADDRESS, Kind.GATEWAY)
+    answers = aws.probe(HOME, [found for kind in kinds for found in aws.list(kind, HOME)])
+    assert {(a.permission, a.detail, a.granted) for a in answers if a.capability == "release"} == {
+        ("ec2:TerminateInstances", box.id, True),
+        ("ec2:CancelSpotInstanceRequests", box.request, True),
+        ("ec2:DeleteVolume", "vol-00000000000000001", True),
+        ("ec2:DeleteSnapshot", "snap-0000000000000001", True),
+        ("ec2:ReleaseAddress", "eipalloc-0000000000001", True),
+        ("ec2:DeleteNatGateway", "nat-00000000000000001", True),
+    }
+    assert server.mutations() == []
+    assert (box.state, box.spot_state) == ("running", "active")
+    assert sum(map(len, server.ec2.things.values())) == 4
 
 
 def test_an_endpoint_that_ignores_dry_run_is_not_asked_to_stop(aws: AwsConnection, server: AwsServer) -> None:

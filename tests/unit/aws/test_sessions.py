@@ -1,6 +1,7 @@
 """Sessions: given keys, and a role on top whose session is refreshed before it ends."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from costguard_aws.client import Api
 from costguard_aws.credentials import AwsCredentials
 from costguard_aws.sessions import make_session
 from tests.fakes.aws import signature
+from tests.fakes.aws.codec import decode
 from tests.fakes.aws.server import KEY_ID, SECRET, AwsServer
 from tests.unit.aws.helpers import HOME, spec
 
@@ -62,6 +64,28 @@ def test_a_short_session_is_refreshed_before_each_call(server: AwsServer) -> Non
         api.read("ec2", HOME, "DescribeRegions")
     used = [key for key in keys(server) if key != KEY_ID]
     assert len(set(used)) == 3
+
+
+def test_accounts_keep_their_roles_apart(server: AwsServer) -> None:
+    """Two accounts behind the same keys, asked by many threads at once: each call has its own role's signature."""
+    roles = {name: f"arn:aws:iam::{id}:role/costguard" for name, id in (("a", "111111111111"), ("b", "222222222222"))}
+    operations = {"a": "DescribeRegions", "b": "DescribeVolumes"}
+    given = {
+        name: AwsCredentials(access_key_id=KEY_ID, secret_access_key=SecretStr(SECRET), role_arn=role)
+        for name, role in roles.items()
+    }
+    apis = {name: Api(spec(server, credentials=keys), server.clock) for name, keys in given.items()}
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: apis[name].read("ec2", HOME, operations[name]), ["a", "b"] * 20))
+    assumed = [call.params["RoleArn"] for call in server.calls if call.operation == "AssumeRole"]
+    assert sorted(assumed) == sorted(roles.values()), "each role once, however many threads ask"
+    used: dict[str, set[str]] = {}
+    for request in server.requests:
+        used.setdefault(decode(signature.scope(request)[2], request)[0], set()).add(signature.scope(request)[0])
+    of_a, of_b = used["DescribeRegions"], used["DescribeVolumes"]
+    assert (len(of_a), len(of_b)) == (1, 1)
+    assert KEY_ID not in of_a | of_b
+    assert not of_a & of_b
 
 
 def test_a_wrong_external_id_is_a_missing_permission(server: AwsServer) -> None:
