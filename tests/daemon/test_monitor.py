@@ -15,8 +15,10 @@ from costguard.app.jobs import jobs
 from costguard.app.once import run_once
 from costguard.daemon.jobs import Job, SteppedDriver
 from costguard.domain.action import ActionState
+from costguard.domain.notice import NoticeKind
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
+from costguard.notify.render import render
 from costguard.store import sources, usage
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Fault
@@ -150,7 +152,13 @@ def test_a_prometheus_that_dies_after_the_warning_stops_nothing(
     assert state in (SourceState.FAILED, SourceState.DENIED)
     assert error is not None
     assert error.startswith("prometheus/dcgm: query")
-    assert any("prometheus" in str(notice.facts) for notice in told(app.database) if notice.kind == "source")
+    (notice,) = [notice for notice in told(app.database) if notice.kind is NoticeKind.SOURCE]
+    titles = {
+        language: render(notice.facts, fmt="plain", language=language, now=clock.now(), idem_key="k").title
+        for language in ("zh", "en")
+    }
+    assert titles["zh"] in ("读不到 dcgm 的 Prometheus 数据：读取失败", "读不到 dcgm 的 Prometheus 数据：没有权限")
+    assert titles["en"].startswith("Can't read Prometheus data of dcgm: ")
     prometheus.heal()
     drive(app, clock, 40 * MINUTE)
     assert len(cloud.stops("a")) == 1

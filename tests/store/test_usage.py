@@ -210,6 +210,31 @@ def test_where_the_next_poll_goes_on(database: Database) -> None:
         assert usage.newest(conn, "nobody") == {}
 
 
+def test_a_metrics_source_has_its_own_place_to_go_on(database: Database) -> None:
+    """One that is silent for hours makes no other one look back."""
+    with database.write() as conn:
+        mine = [one(source="prometheus:dcgm"), one(source="prometheus:dcgm/prof"), one(source="prometheus:dcgm2")]
+        usage.append(conn, [*samples(one(), [2]), *(s for n, m in enumerate(mine) for s in samples(m, [100 + n]))])
+        key = (ref(1), Metric.GPU_UTIL)
+        assert usage.newest(conn, "prod") == {key: NOW - 2 * MINUTE}
+        assert usage.newest(conn, "prod", "dcgm") == {key: NOW - 101 * MINUTE}
+        assert usage.newest(conn, "prod", "dcgm2") == {key: NOW - 102 * MINUTE}
+        assert usage.newest(conn, "prod", "telegraf") == {}
+
+
+def test_each_source_has_windows_of_its_own_that_end_where_it_tells(database: Database) -> None:
+    """A12, A16: two sources of one metric, each late in its own way; neither is read as the other."""
+    late = {"cms": 3 * MINUTE, "prometheus:dcgm": timedelta(0)}
+    with database.write() as conn:
+        usage.append(conn, samples(one(), range(3, 63), 95.0))
+        usage.append(conn, samples(one(source="prometheus:dcgm"), range(60), 12.0))
+        found = usage.windows(conn, {HOUR}, NOW, lambda a, m, s: late[s], lambda a, m: MINUTE, [ref(1)], {})[ref(1)]
+    told = {w.series.source: (w.end, w.max, w.samples, w.expected, w.last_at) for w in found[HOUR]}
+    assert told == {
+        "cms": (NOW - 3 * MINUTE, 95.0, 60, 60, NOW - 3 * MINUTE), "prometheus:dcgm": (NOW, 12.0, 60, 60, NOW),
+    }  # fmt: skip
+
+
 def test_hours(database: Database) -> None:
     """An hour has the samples whose periods ended in it, 10:00:00 belongs to nine; late samples are added later."""
     with database.write() as conn:

@@ -71,3 +71,22 @@ def test_nothing_new_asks_only_whether_something_is_new(database: Database) -> N
         assert look(conn) == first
         assert len(statements) == 1
         assert "FROM kv" in statements[0]
+
+
+def test_a_metrics_source_that_was_read_again_moves_its_windows(database: Database) -> None:
+    """A12: the provider's bounds stay as they are; those of the other source do not, though nothing was appended."""
+    cache, late = WindowCache(), {"cms": 2 * MINUTE, "prometheus:dcgm": 5 * MINUTE, "": 2 * MINUTE}
+    started: dict[ResourceRef, datetime | None] = {ref(1): LONG_AGO}
+
+    def look(conn: Connection) -> dict[str, datetime]:
+        found = cache.windows(
+            conn, SPECS, NOW, lambda a, m, s: late[s], lambda a, m: MINUTE, started, ["prometheus:dcgm"]
+        )
+        return {w.series.source: w.end for windows in found[ref(1)].values() for w in windows}
+
+    with database.write() as conn:
+        dcgm = Series(ref(1), Metric.GPU_UTIL, 0, "prometheus:dcgm", Statistic.MAX)
+        usage.append(conn, [sample(1, 6), UsageSample(dcgm, NOW - 6 * MINUTE, 1.0, MINUTE)])
+        assert look(conn) == {"cms": NOW - 2 * MINUTE, "prometheus:dcgm": NOW - 5 * MINUTE}
+        late["prometheus:dcgm"] = timedelta(0)
+        assert look(conn) == {"cms": NOW - 2 * MINUTE, "prometheus:dcgm": NOW}

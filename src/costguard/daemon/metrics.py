@@ -49,6 +49,12 @@ SOURCE_AGE = Gauge(
 SOURCE_OK = Gauge(
     "costguard_source_ok", "1 when a source was read and is fresh.", ["account", "region", "source"], registry=REGISTRY
 )
+MONITORED = Gauge(
+    "costguard_metrics_source_boxes",
+    "Running boxes by what a metrics source says of them: matched, ambiguous (refused), or missing.",
+    ["source", "state"],
+    registry=REGISTRY,
+)
 RESOURCES = Gauge(
     "costguard_resources", "Resources by account, kind and state.", ["account", "kind", "state"], registry=REGISTRY
 )

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from costguard.daemon import fleet, metrics
+from costguard.daemon import fleet, metrics, monitor
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeState
 from costguard.domain.snapshot import SourceState
@@ -72,8 +72,8 @@ def _problems(site: "Site") -> list[str]:
 def _gauges(conn: Connection, site: "Site") -> None:
     now = site.clock.now()
     for gauge in (
-        metrics.SOURCE_AGE, metrics.SOURCE_OK, metrics.RESOURCES, metrics.NOTICES_WAITING, metrics.NOTICES_DEAD,
-        metrics.ACTIONS_OPEN, metrics.BURN, metrics.SAVED, metrics.LOOP_ERRORS,
+        metrics.SOURCE_AGE, metrics.SOURCE_OK, metrics.MONITORED, metrics.RESOURCES, metrics.NOTICES_WAITING,
+        metrics.NOTICES_DEAD, metrics.ACTIONS_OPEN, metrics.BURN, metrics.SAVED, metrics.LOOP_ERRORS,
     ):  # fmt: skip
         gauge.clear()
     for status in sources.sources(conn):
@@ -81,6 +81,11 @@ def _gauges(conn: Connection, site: "Site") -> None:
         age = status.age(now)
         metrics.SOURCE_AGE.labels(*place).set(-1 if age is None else age.total_seconds())
         metrics.SOURCE_OK.labels(*place).set(int(status.fresh(now)))
+    for status in sources.sources(conn):
+        if status.source == monitor.SOURCE and (seen := monitor.sight(conn, status.account)) is not None:
+            missing = max(0, seen.of - seen.matched - len(seen.ambiguous))
+            for state, count in (("matched", seen.matched), ("ambiguous", len(seen.ambiguous)), ("missing", missing)):
+                metrics.MONITORED.labels(status.account, state).set(count)
     for resource in inventory.resources(conn):
         metrics.RESOURCES.labels(resource.ref.account, resource.ref.kind.value, resource.state.value).inc()
     for (channel, state), count in outbox.depth(conn).items():

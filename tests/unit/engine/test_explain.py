@@ -13,7 +13,7 @@ from costguard.domain.snapshot import Keep
 from costguard.engine.evaluate import evaluate
 from costguard.engine.explain import explain
 from costguard.engine.settings import EngineSettings, Owner
-from costguard.testing.builders import HOUR, NOW, make_ref, make_resource
+from costguard.testing.builders import HOUR, MINUTE, NOW, make_ref, make_resource, make_source
 from tests.unit.engine.stage import SETTINGS, Cycles, busy, idle_policy, lifetime_policy, snapshot_of
 
 BOX = make_resource(name="zw-1")
@@ -106,3 +106,16 @@ def test_an_unknown_ref_is_a_key_error() -> None:
     snapshot = snapshot_of(BOX)
     with pytest.raises(KeyError):
         explain(make_ref("i-404"), evaluate([], snapshot), (), snapshot, SETTINGS)
+
+
+def test_a_metrics_source_that_refuses_a_box_says_so_there() -> None:
+    """Beside the account's own sources; another box of it reads nothing of that."""
+    dcgm = make_source("prometheus", account="dcgm", region="-", fetched_at=NOW - MINUTE)
+    facts = {"sources": (*snapshot_of(BOX).sources, dcgm), "refused_by": {BOX.ref: {"dcgm": "two machines tell of it"}}}
+    shown = document([idle_policy()], **facts)["sources"]
+    assert [s["source"] for s in shown] == ["inventory", "usage", "prometheus:dcgm"]
+    assert shown[-1] == {
+        "source": "prometheus:dcgm", "state": "ok", "fresh": True, "age": MINUTE, "error": "two machines tell of it",
+    }  # fmt: skip
+    facts["refused_by"] = {make_ref("i-9"): {"dcgm": "two machines tell of it"}}
+    assert document([idle_policy()], **facts)["sources"][-1]["error"] is None

@@ -1,6 +1,7 @@
 """unmonitored: GPU boxes nobody sees, cards nobody sees, and sources that cannot be read at all."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -63,3 +64,32 @@ def test_a_source_that_cannot_be_read_is_not_a_missing_agent(state: SourceState)
 def test_a_stale_source_is_unknown_too() -> None:
     answer = look(make_resource(), sources=(make_source("usage", fetched_at=NOW - 3 * HOUR),))
     assert answer.outcome is Outcome.UNKNOWN
+
+
+def test_a_box_that_a_metrics_source_sees_is_seen() -> None:
+    box = make_resource("i-1", cards=2)
+    windows = make_windows(box, {Metric.GPU_UTIL: [0.0, 0.0]}, length=2 * HOUR)
+    told = {
+        spec: tuple(replace(w, series=replace(w.series, source="prometheus:dcgm")) for w in found)
+        for spec, found in windows.items()
+    }
+    (answer,) = judge(WHEN, [box], make_snapshot(box, usage={box.ref: told}))
+    assert (answer.outcome, answer.reason) == (Outcome.CLEAR, "seen")
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (SourceState.OK, (Outcome.FIRES, "unseen")), (SourceState.FAILED, (Outcome.UNKNOWN, "prometheus_failed")),
+        (SourceState.DENIED, (Outcome.UNKNOWN, "prometheus_denied")),
+    ],
+)  # fmt: skip
+def test_a_metrics_source_that_cannot_be_read_makes_it_unknown(
+    state: SourceState, expected: tuple[Outcome, str]
+) -> None:
+    """It is told once, as a source; each box that it might have seen is no news."""
+    box = make_resource("i-1")
+    usual = make_snapshot(box).sources
+    dcgm = make_source("prometheus", account="dcgm", region="-", state=state)
+    (answer,) = judge(WHEN, [box], make_snapshot(box, sources=(*usual, dcgm)))
+    assert (answer.outcome, answer.reason) == expected

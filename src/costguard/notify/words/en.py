@@ -90,7 +90,8 @@ class En(Words):
         return f"{gap}, not stopping: {clean(doc.name)}"
 
     def source_title(self, doc: Doc) -> str:
-        where = " ".join(p for p in (clean(doc.text("account")), clean(doc.text("region"))) if p)
+        # "-" is the region of what has none.
+        where = " ".join(p for p in (clean(doc.text("account")), clean(doc.text("region"))) if p not in ("", "-"))
         what = t.SOURCES.get(doc.text("source"), doc.text("source"))
         if doc.flag("recovered"):
             return f"Readable again: {what} of {where}"

@@ -34,6 +34,7 @@ RULES = {
 SOURCES = {
     "inventory": "the inventory", "usage": "usage data", "prices": "prices", "spot_prices": "spot prices",
     "charges": "bills", "balance": "the balance", "identity": "the identity", "quotas": "quotas",
+    "prometheus": "Prometheus data",
 }  # fmt: skip
 
 STATES = {

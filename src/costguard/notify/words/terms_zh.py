@@ -37,6 +37,7 @@ RULES = {
 SOURCES = {
     "inventory": "资源清单", "usage": "用量数据", "prices": "价格", "spot_prices": "竞价价格",
     "charges": "账单", "balance": "余额", "identity": "身份", "quotas": "配额",
+    "prometheus": " Prometheus 数据",
 }  # fmt: skip
 
 STATES = {

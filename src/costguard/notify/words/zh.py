@@ -93,7 +93,8 @@ class Zh(Words):
         return f"{gap}，不会关机：{clean(doc.name)}"
 
     def source_title(self, doc: Doc) -> str:
-        where = " ".join(p for p in (clean(doc.text("account")), clean(doc.text("region"))) if p)
+        # "-" is the region of what has none.
+        where = " ".join(p for p in (clean(doc.text("account")), clean(doc.text("region"))) if p not in ("", "-"))
         what = t.SOURCES.get(doc.text("source"), doc.text("source"))
         if doc.flag("recovered"):
             return f"已恢复：{where} 的{what}"
