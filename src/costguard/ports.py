@@ -337,7 +337,6 @@ class Desk(Protocol):
     """Where what people press and write in a chat is decided; see ``daemon/desk.py``.
 
     Call it after the platform has its acknowledgement, from any thread; it may take as long as a provider's call.
-    Raises StoreError when the database cannot be reached: then nothing happened.
     """
 
     def press(self, click: Click) -> Reply: ...

@@ -7,9 +7,10 @@ says. Which buttons a message has comes with it, as ``Message.buttons``; a butto
 The desk looks up everything else: who the handle is (``owners`` of the configuration), whose the box is, what is still
 to be decided. A platform may deliver an event twice (same ``event``: same reply, done once); people press twice, late,
 and under messages that are out of date: then the ladder's state decides, and the reply says what is the case.
-Nothing here raises for what a person did.
+Nothing here raises for what a person did; when the database cannot be written, the reply says that nothing was done.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -30,7 +31,7 @@ from costguard.domain.action import Action
 from costguard.domain.press import Click, Press, Reply, Said, Sender
 from costguard.domain.resource import Resource
 from costguard.engine.settings import EngineSettings
-from costguard.errors import CostguardError, StaleWrite, UsageError
+from costguard.errors import CostguardError, StaleWrite, StoreError, UsageError
 from costguard.notify.route import Routing
 from costguard.notify.story import clean
 from costguard.notify.words.speech import desk_words
@@ -38,6 +39,8 @@ from costguard.ports import Clock
 from costguard.store import actions, inventory, kv
 from costguard.store import levers as stored
 from costguard.store.database import Database
+
+log = logging.getLogger(__name__)
 
 PRESSES = "press/"
 """Prefix of the keys by which an event is known; retention forgets them."""
@@ -61,12 +64,23 @@ class Desk:
 
     def press(self, click: Click) -> Reply:
         """What came of a press. An empty text: the same event is being worked on, and its reply goes elsewhere."""
-        reply = self._once(click.sender, click.event, lambda conn: self._pressed(conn, click))
-        return self._start_again(click) if reply is START else reply
+        try:
+            reply = self._once(click.sender, click.event, lambda conn: self._pressed(conn, click))
+            return self._start_again(click) if reply is START else reply
+        except StoreError as error:
+            return self._not_done(click.channel, error)
 
     def command(self, said: Said) -> Reply:
         """What came of a line that somebody wrote."""
-        return self._once(said.sender, said.event, lambda conn: self._commanded(conn, said))
+        try:
+            return self._once(said.sender, said.event, lambda conn: self._commanded(conn, said))
+        except StoreError as error:
+            return self._not_done(said.channel, error)
+
+    def _not_done(self, channel: str, error: StoreError) -> Reply:
+        """Somebody who wants a box kept must not take silence for a yes."""
+        log.error("channel %s: what somebody asked for was not done: %s", channel, error)
+        return Reply(desk_words(self._language(channel, None)).not_done())
 
     # ── presses ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -97,8 +111,12 @@ class Desk:
             reply = Reply(visit.speech.not_started(name, clean(error)))
         else:
             reply = Reply(visit.speech.started(visit.person.name, name), settled=True, public=True)
-        with self.database.write() as conn:
-            kv.put(conn, _key(click.sender, click.event), _row(reply), self.clock.now())
+        try:
+            with self.database.write() as conn:
+                kv.put(conn, _key(click.sender, click.event), _row(reply), self.clock.now())
+        except StoreError as error:
+            # The box is what it is; only a second delivery would be told nothing.
+            log.warning("channel %s: a reply could not be kept: %s", click.channel, error)
         return reply
 
     # ── commands ────────────────────────────────────────────────────────────────────────────────────────

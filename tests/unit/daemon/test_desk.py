@@ -281,6 +281,15 @@ def test_every_message_says_which_buttons_it_has(counter: Counter) -> None:
     assert warning.facts["action_id"] == counter.ladder.id
 
 
+def test_what_could_not_be_written_is_not_taken_for_done(counter: Counter) -> None:
+    with counter.app.database.write():  # whoever writes inside is refused, as when the disk is full
+        assert counter.press(Press.KEEP_2H, event="x") == Reply(desk_words("en").not_done())
+        assert counter.say("keep box-a 2h") == Reply(desk_words("en").not_done())
+    assert counter.keeps() == []
+    assert counter.press(Press.KEEP_2H, event="x").settled
+    assert counter.keeps() == ["zhangwei 2:00:00"]
+
+
 def test_levers_refuse_by_themselves_what_the_desk_would(counter: Counter, clock: FakeClock) -> None:
     he = Person("he", frozenset({"he"}), counter.desk.ownership)
     for pull in (

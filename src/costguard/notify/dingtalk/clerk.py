@@ -53,7 +53,7 @@ class Clerk:
         return {"cardUpdateOptions": {"updateCardDataByKey": True}, "cardData": {"cardParamMap": variables}}
 
     def handle(self, incoming: RobotMessage | CardClick) -> None:
-        """Takes a click or a line to the desk and shows what it says. Raises StoreError: then nothing happened."""
+        """Takes a click or a line to the desk and shows what it says."""
         try:
             if isinstance(incoming, CardClick):
                 self._clicked(self._of(incoming.space), incoming)

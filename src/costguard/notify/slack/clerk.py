@@ -8,7 +8,6 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from costguard.domain.press import Click, Reply, Said, Sender
-from costguard.errors import StoreError
 from costguard.notify.route import Person
 from costguard.notify.slack.api import SlackError
 from costguard.notify.slack.bot import SlackBot
@@ -32,13 +31,11 @@ class SlackClerk:
         """The same for threads that nobody waits for: whatever goes wrong is in the log."""
         try:
             self.handle(incoming)
-        except StoreError as error:
-            log.error("channel %s: a press was not worked on: %s", self.bots[0].name, error)
         except Exception:  # one press must not end the work on all others
             log.exception("channel %s: a press or command could not be worked on", self.bots[0].name)
 
     def handle(self, incoming: Pressed | Typed) -> None:
-        """Takes a press or a command to the desk and shows what it says. Raises StoreError: then nothing happened."""
+        """Takes a press or a command to the desk and shows what it says."""
         bot = self._by_conversation.get(incoming.conversation, self.bots[0])
         sender = Sender(KIND, incoming.who.id, incoming.who.name, self._owner(bot, incoming.who))
         if isinstance(incoming, Typed):

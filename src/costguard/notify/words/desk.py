@@ -115,6 +115,10 @@ class DeskWords(ABC):
         """The message is about something that costguard no longer has a record of."""
 
     @abstractmethod
+    def not_done(self) -> str:
+        """The database could not be read or written."""
+
+    @abstractmethod
     def not_started(self, name: str, error: str) -> str: ...
     @abstractmethod
     def too_long(self, longest: str) -> str: ...

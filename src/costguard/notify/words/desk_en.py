@@ -125,6 +125,9 @@ pause · pause 2h · resume (admins)"""
     def gone(self) -> str:
         return "costguard no longer has a record of this message."
 
+    def not_done(self) -> str:
+        return "Nothing was done: costguard cannot reach its database. Try again in a minute."
+
     def not_started(self, name: str, error: str) -> str:
         return f"Could not start {name} again: {error}"
 

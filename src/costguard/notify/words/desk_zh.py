@@ -124,6 +124,9 @@ class DeskZh(DeskWords):
     def gone(self) -> str:
         return "costguard 已经没有这条消息的记录。"
 
+    def not_done(self) -> str:
+        return "没有执行：costguard 暂时读写不了数据库，请过一分钟再试。"
+
     def not_started(self, name: str, error: str) -> str:
         return f"没能重新启动 {name}：{error}"
 
