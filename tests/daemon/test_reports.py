@@ -1,6 +1,8 @@
 """Scheduled reports on a simulated month: what is told, to whom, when, and once."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -12,19 +14,21 @@ from costguard.app.audit import run_audit
 from costguard.app.jobs import jobs
 from costguard.app.scheduled import ScheduledReports
 from costguard.config.load import load
+from costguard.daemon.jobs import SteppedDriver
 from costguard.domain.money import Money
 from costguard.domain.notice import Notice
 from costguard.notify.render import render
 from costguard.notify.words import words
 from costguard.store import outbox
 from costguard.testing.clock import FakeClock
+from tests.fakes.slack import SlackServer
 from tests.unit.simulated.helpers import machine, write
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOVEMBER = datetime(2026, 11, 1, tzinfo=SHANGHAI).astimezone(UTC)
 DECEMBER = datetime(2026, 12, 1, tzinfo=SHANGHAI).astimezone(UTC)
 NINE = timedelta(hours=9)
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 CONFIG = """\
 version: 1
@@ -34,7 +38,7 @@ language: zh
 mode: dry_run
 accounts: [{{name: acc, provider: simulated, options: {{scenario: "{scenario}"}}, currency: CNY}}]
 channels:
-  - {{name: ops, kind: slack, url: "http://127.0.0.1:9/services/T/B/x", language: en}}
+  - {{name: ops, kind: slack, url: "{hook}", language: en}}
   - {{name: mail, kind: email, smtp: "smtps://a%40b.cn:pw@127.0.0.1", to: [li@example.com]}}
 notify: {{default: [ops]}}
 owners: [{{name: li, tags: {{owner: [li]}}}}]
@@ -54,7 +58,10 @@ MONTHLY = '  - {name: monthly, day: 1, at: "09:00", to: [ops, mail], format: htm
 WEEKLY = '  - {name: weekly, weekday: mon, at: "10:00", to: [ops], format: csv}'
 
 
-def opened(folder: Path, clock: FakeClock, reports: str = MONTHLY) -> App:
+NOWHERE = "http://127.0.0.1:9/services/T/B/x"
+
+
+def opened(folder: Path, clock: FakeClock, reports: str = MONTHLY, hook: str = NOWHERE) -> App:
     scenario = write(
         folder,
         machine("train", sku="a100x8", created="-3d", tags={"owner": "li"}),
@@ -63,7 +70,7 @@ def opened(folder: Path, clock: FakeClock, reports: str = MONTHLY) -> App:
     )
     (folder / "policies.yaml").write_text(POLICY, "utf-8")
     path = folder / "costguard.yaml"
-    path.write_text(CONFIG.format(scenario=scenario, reports=reports), "utf-8")
+    path.write_text(CONFIG.format(scenario=scenario, reports=reports, hook=hook), "utf-8")
     app = App.open(load(path, {}), clock, migrate=True, threads=1)
     app.lead.round()
     app.identify()
@@ -218,6 +225,11 @@ def test_a_week_is_told_on_its_weekday_about_seven_days(memory_path: Path) -> No
         # train alone ran the whole week: 277.936 an hour; dev was stopped on the 10th.
         assert Money.of(facts["estimated"]["amount"], "CNY") >= Money.of("46693.248", "CNY")  # type: ignore[index]
         assert reports.unsettled() is None, "a week waits for no final bill"
+        # Its ladder came to where it would have stopped before the week, and the box still runs; dev ran for a day.
+        (train, dev, *_) = facts["wasted"]  # type: ignore[misc]
+        assert (train["name"], train["amount"]["amount"], train["span"]) == ("train", "46693.248", {"seconds": 604800})
+        assert (dev["name"], dev["amount"]["amount"]) == ("dev", "191.184")
+        assert facts["would_save"] == {"amount": "46884.432", "currency": "CNY"}
         message = render(facts, fmt="plain", language="zh", now=clock.now(), idem_key="k")
         assert message.title.startswith("【周报】11月9日至11月15日 花费 ¥")
         assert "audit --month" not in message.body
@@ -236,3 +248,40 @@ def test_only_the_leader_reports(month: tuple[App, FakeClock]) -> None:
     app.lead.round()
     job.run()
     assert len(queued(app)) == 2
+
+
+def test_two_replicas_that_both_believe_to_lead_tell_it_once(month: tuple[App, FakeClock]) -> None:
+    app, clock = month
+    to(clock, DECEMBER + NINE)
+    other = App.open(app.config, clock, threads=1)
+    together = threading.Barrier(2)
+
+    def one(replica: App) -> None:
+        reports = ScheduledReports.of(replica)
+        together.wait(10)
+        reports.round()
+
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(one, replica) for replica in (app, other)]:
+                done.result()
+    finally:
+        other.close()
+    assert set(queued(app)) == {("ops", "draft"), ("mail", "draft")}
+
+
+def test_the_daemons_own_loops_deliver_it(memory_path: Path) -> None:
+    """From the minute before to three minutes after, as `costguard run` does it, into a strict Slack."""
+    clock = FakeClock(NOVEMBER + 12 * HOUR)
+    with SlackServer(clock) as slack:
+        app = opened(memory_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), slack.webhook_url)
+        try:
+            ScheduledReports.of(app).round()
+            to(clock, DECEMBER + NINE - MINUTE)
+            SteppedDriver(jobs(app, deliver=MINUTE, act=HOUR), clock).run_until(clock.now() + 4 * MINUTE)  # type: ignore[arg-type]
+            reports = [m.delivered for m in slack.posted if m.text.startswith("Monthly report, Nov 2026: ")]
+        finally:
+            app.close()
+    (one,) = reports
+    assert one.text.count("\n") >= 8
+    assert "Next step" in one.text

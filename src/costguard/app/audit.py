@@ -167,7 +167,9 @@ def _bills(
 
 
 def _touches(action: Action, start: datetime, end: datetime) -> bool:
-    return action.created_at < end and (action.ended_at is None or start <= action.ended_at)
+    """Whether a ladder stood in [start, end). A dry run's that would have acted has an ``ended_at`` and stands on."""
+    ended = action.ended_at if action.state.terminal else None
+    return action.created_at < end and (ended is None or start <= ended)
 
 
 def _asked(app: App, account: str, providers: Sequence[str]) -> bool:
