@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import INSTEAD, ChargeType, Kind, Resource, ResourceRef, State
 from costguard.domain.time import utc
 from costguard_aws import capacity, effects
 from costguard_aws.instance_types import UNSEEN, InstanceType
@@ -47,6 +47,28 @@ GROUP_TAGS = (
     "aws:ec2spot:fleet-request-id",
 )
 _KUBERNETES = "kubernetes.io/cluster/"
+SCALING_GROUP = GROUP_TAGS[0]
+
+# What ends the bill of a member instead of a stop, which its group undoes; by the tag that makes it one.
+_NODE = "scale its node group down, or drain the node and let the autoscaler remove it"
+_INSTEAD = {
+    SCALING_GROUP: "lower the group's desired capacity, or take this one out of it: "
+    "aws autoscaling terminate-instance-in-auto-scaling-group --region {region} --instance-id {id} "
+    "--should-decrement-desired-capacity",
+    "eks:cluster-name": _NODE,
+    "aws:eks:cluster-name": _NODE,
+    "alpha.eksctl.io/cluster-name": _NODE,
+    "karpenter.sh/nodepool": "lower the limits of its node pool, or drain the node and let Karpenter remove it",
+    "AmazonECSManaged": "lower the capacity provider's target, or drain the container instance",
+    "AWSBatchServiceTag": "lower minvCpus of the compute environment; Batch removes what no job needs",
+    "aws:batch:compute-environment": "lower minvCpus of the compute environment; Batch removes what no job needs",
+    "parallelcluster:cluster-name": "stop the cluster's compute fleet: "
+    "pcluster update-compute-fleet --status STOP_REQUESTED",
+    "aws:elasticmapreduce:job-flow-id": "resize or end the EMR cluster",
+    "elasticbeanstalk:environment-name": "lower the environment's instance count, or end it",
+    "aws:ec2:fleet-id": "lower the fleet's target capacity: aws ec2 modify-fleet",
+    "aws:ec2spot:fleet-request-id": "lower the request's target capacity: aws ec2 modify-spot-fleet-request",
+}
 
 # "User initiated (2026-11-30 08:15:00 GMT)": the only time of the last transition that EC2 gives.
 _STAMP = re.compile(r"\((\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) (?:GMT|UTC)\)")
@@ -91,6 +113,7 @@ def read_instance(
     """
     kind = kind or UNSEEN
     tags = read_tags(item)
+    group = group_of(tags)
     raw_state = str((item.get("State") or {}).get("Name") or "")
     state = STATES.get(raw_state, State.UNKNOWN)
     operator = item.get("Operator") or {}
@@ -110,10 +133,10 @@ def read_instance(
         stopped_at=transition_at(item) if state in (State.STOPPED, State.STOPPING) else None,
         spot_cap=spot.max_price if spot else None,
         tags=tags,
-        group=group_of(tags),
+        group=group,
         protected=f"managed by {operator.get('Principal') or 'an AWS service'}" if operator.get("Managed") else None,
         creator=tags.get("aws:createdBy"),
-        attributes=_attributes(item, kind, spot, reservations, hibernate),
+        attributes=_attributes(item, kind, spot, reservations, hibernate) | instead(group, ref),
     )
     return replace(resource, stop_effect=effects.stop_effect(resource))
 
@@ -132,6 +155,13 @@ def group_of(tags: Mapping[str, str]) -> str | None:
         if key.startswith(_KUBERNETES):
             return key
     return None
+
+
+def instead(group: str | None, ref: ResourceRef) -> dict[str, str]:
+    """The attribute that says what to do with a member of `group` (as group_of names it) in place of stopping it."""
+    key = (group or "").split("=", 1)[0]
+    text = _NODE if key.startswith(_KUBERNETES) else _INSTEAD.get(key)
+    return {INSTEAD: text.format(region=ref.region, id=ref.id)} if text else {}
 
 
 def created_at(item: Mapping[str, Any]) -> datetime | None:

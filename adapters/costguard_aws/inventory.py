@@ -10,7 +10,7 @@ from costguard.errors import NotFound, PermissionDenied, ProviderError, Unsuppor
 from costguard_aws import capacity
 from costguard_aws.client import Api
 from costguard_aws.instance_types import InstanceTypes
-from costguard_aws.instances import SpotRequest, read_instance, read_spot_request, vm_ref
+from costguard_aws.instances import SCALING_GROUP, SpotRequest, instead, read_instance, read_spot_request, vm_ref
 from costguard_aws.storage import read_address, read_gateway, read_reservation, read_snapshot, read_volume
 
 _PAGE = 1_000
@@ -91,10 +91,12 @@ class InventoryRole:
         resource = read_instance(
             item, ref, kind, spot, observed_at, reservations, hibernate=self._api.options.hibernate
         )
+        group = self._scaling_group(ref) or resource.group
         return replace(
             resource,
             protected=resource.protected or ("disableApiStop" if self._stop_disabled(ref) else None),
-            group=self._scaling_group(ref) or resource.group,
+            group=group,
+            attributes={**resource.attributes, **instead(group, ref)},
         )
 
     def instance(self, ref: ResourceRef) -> Mapping[str, Any]:
@@ -171,7 +173,7 @@ class InventoryRole:
         answer = self._api.read("autoscaling", ref.region, "DescribeAutoScalingInstances", InstanceIds=[ref.id])
         call = self._api.call_of("autoscaling", ref.region, "DescribeAutoScalingInstances")
         for member in self._api.required(answer, "AutoScalingInstances", call):
-            return f"aws:autoscaling:groupName={member.get('AutoScalingGroupName') or ''}"
+            return f"{SCALING_GROUP}={member.get('AutoScalingGroupName') or ''}"
         return None
 
     def _plain(self, kind: Kind, region: str) -> Iterator[Resource]:

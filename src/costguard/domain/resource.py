@@ -17,6 +17,8 @@ _EMPTY: Mapping[str, str] = MappingProxyType({})
 # Key of Resource.attributes: an opaque name of the run that a box is in (the id of the request that began it), from a
 # provider that tells this and not when it was. Another name is another run.
 RUN = "run"
+# Key of Resource.attributes: what to do with a member of a group in place of stopping it, in the provider's own words.
+INSTEAD = "instead"
 
 
 class Kind(StrEnum):

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from costguard.domain.action import Action
 from costguard.domain.decision import ALLOW, Answer, GuardCode, Response, Verdict
 from costguard.domain.finding import Finding
-from costguard.domain.resource import ChargeType, Ends, Kind, Resource, State
+from costguard.domain.resource import INSTEAD, ChargeType, Ends, Kind, Resource, State
 from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
 from costguard.domain.time import next_opening
 from costguard.engine.activity import Activity, Seen, activity_of
@@ -159,7 +159,8 @@ def _group_member(case: Case) -> Verdict | None:
     if resource is None or not case.ends:
         return None
     if resource.group is not None:
-        return deny(GuardCode.GROUP_MEMBER, f"member of {resource.group}: scale the group instead")
+        instead = resource.attributes.get(INSTEAD, "scale the group instead")
+        return deny(GuardCode.GROUP_MEMBER, f"member of {resource.group}: {instead}")
     for key in case.account.group_tags if case.account else ():
         if (found := folded_tag(resource.tags or {}, key)) is not None:
             return deny(GuardCode.GROUP_MEMBER, f"the tag {found[0]}={found[1]} marks a member of a group")

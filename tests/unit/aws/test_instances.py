@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, State
+from costguard.domain.resource import INSTEAD, ChargeType, State
 from costguard.testing.clock import NOON
 from costguard_aws.instance_types import UNSEEN
 from costguard_aws.instances import (
+    GROUP_TAGS,
     created_at,
     group_of,
     read_instance,
@@ -99,6 +100,23 @@ def test_a_lifecycle_that_nobody_knows_is_no_on_demand(lifecycle: str | None, ch
 def test_the_tags_of_groups(tags: dict[str, str], group: str | None) -> None:
     """C04."""
     assert group_of(tags) == group
+
+
+@pytest.mark.parametrize("key", [*GROUP_TAGS, "kubernetes.io/cluster/prod"])
+def test_each_sort_of_group_says_what_to_do_instead(key: str) -> None:
+    """C04: a stop is never the answer, so something else has to be."""
+    found = resource(box(tags={key: "x"}))
+    assert found.group is not None
+    assert len(found.attributes[INSTEAD]) > 20
+
+
+def test_a_member_of_a_scaling_group_comes_with_the_command() -> None:
+    found = resource(box(tags={"aws:autoscaling:groupName": "workers"}))
+    assert found.attributes[INSTEAD].endswith(
+        "terminate-instance-in-auto-scaling-group --region us-east-1 --instance-id i-00000000000000001 "
+        "--should-decrement-desired-capacity"
+    )
+    assert INSTEAD not in resource(box()).attributes
 
 
 def test_an_operator_protects() -> None:

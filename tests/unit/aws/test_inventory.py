@@ -3,7 +3,7 @@
 import pytest
 
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Ends, Kind, State
+from costguard.domain.resource import INSTEAD, ChargeType, Ends, Kind, State
 from costguard.errors import BadResponse, NotFound, PermissionDenied, Unavailable
 from costguard.testing.cloud import Calls, Fault
 from costguard_aws.connection import AwsConnection
@@ -74,7 +74,9 @@ def test_the_scaling_group_is_asked_for_where_the_tag_is_missing(aws: AwsConnect
     box = server.ec2.add(HOME, "c6i.xlarge", group="workers")
     (listed,) = aws.list(Kind.VM, HOME)
     assert listed.group is None
-    assert aws.get(ref(box.id)).group == "aws:autoscaling:groupName=workers"
+    live = aws.get(ref(box.id))
+    assert live.group == "aws:autoscaling:groupName=workers"
+    assert f"--instance-id {box.id} " in live.attributes[INSTEAD]
 
 
 @pytest.mark.parametrize("operation", ["DescribeInstanceAttribute", "DescribeAutoScalingInstances"])

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from costguard.domain.action import Action
 from costguard.domain.decision import Answer, GuardCode, Response, Verdict
-from costguard.domain.resource import ChargeType, Ends, Gpus, Kind, Resource, State, StopEffect
+from costguard.domain.resource import INSTEAD, ChargeType, Ends, Gpus, Kind, Resource, State, StopEffect
 from costguard.domain.snapshot import Keep, PowerEvent, SourceState
 from costguard.domain.time import Calendar, Calendars
 from costguard.engine.evaluate import prepare
@@ -170,6 +170,18 @@ def test_each_guard_alone(code: GuardCode, given: Case) -> None:
     assert verdict.code is code
     assert (verdict.answer is Answer.ALLOW) is (code is GuardCode.OK)
     assert (verdict.reason == "") is (code is GuardCode.OK)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({}, "member of asg-1: scale the group instead"),
+        ({INSTEAD: "lower its size"}, "member of asg-1: lower its size"),
+    ],
+)
+def test_a_member_of_a_group_hears_what_to_do_instead(attributes: dict[str, str], said: str) -> None:
+    """C04: in the provider's own words where the adapter tells them."""
+    assert guard(case(box(group="asg-1", attributes=attributes))).reason == said
 
 
 def test_the_order_is_the_contracts() -> None:
