@@ -170,3 +170,31 @@ def test_check_is_quick_to_start(staged: Stage) -> None:
     heavy = {"boto3", "uvicorn", "starlette", "sqlalchemy", "alembic", "apscheduler", "httpx", "jinja2", "babel"}
     assert heavy & set(done.stderr.split()) == set()
     assert json.dumps(done.stdout)
+
+
+def test_a_replay_fits_eighty_columns_with_every_number_that_counts(staged: Stage) -> None:
+    answer = costguard("replay", "--since", "7d", "-c", str(staged.config), env=ENV)
+    assert answer.code == 0, answer.err
+    lines = answer.out.splitlines()
+    assert "the last 7 days" in lines[0] or "最近 7 天" in lines[0]
+    head = next(line for line in lines if line.startswith("POLICY"))
+    assert head.split()[-6:] == ["TOLD", "WARNED", "STOPPED", "<1h", "<24h", "SAVED"]
+    table = lines[lines.index(head) : next(n for n, line in enumerate(lines) if line.startswith("all "))]
+    assert max(cell_len(line.rstrip()) for line in table) <= 80
+    assert "…" not in answer.out
+
+
+def test_a_replay_of_nothing_says_how_to_get_the_past(tmp_path: Path) -> None:
+    (tmp_path / "costguard.yaml").write_text(
+        "version: 1\nlanguage: en\naccounts: [{name: prod, provider: simulated, account_id: '1298345600017701', "
+        "options: {cloud: alibaba}}]\npolicies: [p.yaml]\n",
+        "utf-8",
+    )
+    (tmp_path / "p.yaml").write_text(
+        "policies:\n- {name: idle, rule: idle, match: all, when: {for: 2h}, respond: [{do: notify}]}\n", "utf-8"
+    )
+    answer = costguard("replay", "-c", str(tmp_path / "costguard.yaml"))
+    assert answer.code == 0, answer.err
+    assert "`costguard backfill --since 30d`" in answer.err
+    assert "no use of any box is recorded" in answer.out.splitlines()[0]
+    assert "could have been saved" not in answer.out

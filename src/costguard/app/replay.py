@@ -5,30 +5,36 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
 from costguard.app.app import App
+from costguard.app.books import balances, known_bills, unrecorded
 from costguard.config import ladders
 from costguard.config import policies as policy_files
 from costguard.config.load import Config
 from costguard.daemon.listing import COMPUTE
 from costguard.daemon.snapshot import intervals, machine_ids
 from costguard.domain.budget import Interval
-from costguard.domain.codec import instant
+from costguard.domain.codec import encode, instant, subject_json
 from costguard.domain.money import Money
 from costguard.domain.price import Price, PriceKey
-from costguard.domain.resource import ChargeType, Resource, ResourceRef
+from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
 from costguard.domain.snapshot import PowerEvent
-from costguard.domain.time import format_duration
+from costguard.domain.time import format_duration, local_midnight
 from costguard.domain.usage import Metric, Series
 from costguard.engine.evaluate import windows_needed
-from costguard.engine.history import History, Run, Track
+from costguard.engine.history import Books, History, Run, Track
 from costguard.engine.ownership import with_owner
 from costguard.engine.replay import lookback, replay
+from costguard.engine.replay_money import SPEND_BACK, Note, asks_books
 from costguard.engine.replayed import DAY, HOUR, Replayed, document, saved
 from costguard.engine.runs import runs_of, seen_spans
 from costguard.errors import ConfigErrors, UsageError
+from costguard.notify.doc import Doc
+from costguard.notify.facts import notify_facts
+from costguard.notify.words import words
 from costguard.rules.currency import Rates
 from costguard.rules.policy import Policy
 from costguard.rules.spot_price import ZONE
@@ -37,6 +43,8 @@ from costguard.store import inventory, levers, power, prices, usage
 _ALL = timedelta(days=4000)
 _PIECE = 1_000_000
 _LEAST = timedelta(hours=2)
+_LATE = timedelta(days=1)
+_TICK = timedelta(microseconds=1)
 # What a box of any kind has whenever it runs: the host tells it, no agent needed.
 _PRESENCE = (Metric.CPU_CORES, Metric.NETWORK)
 
@@ -92,13 +100,17 @@ def run_replay(
         "timezone": zone.key,
         "currency": rates.currency,
         "headline": headline(first, since, rates),
+        "warnings": warnings(first, since),
         "coverage": {
             "boxes": first.boxes,
             "boxes_with_use": first.boxes_with_use,
             "samples": first.samples,
             "first_sample_at": None if first.first_sample_at is None else instant(first.first_sample_at),
         },
-        "versions": [document(result, version.name, rates, zone) for version, result in results],
+        "versions": [
+            {**document(result, version.name, rates, zone), "notes": [note_json(note, zone) for note in result.notes]}
+            for version, result in results
+        ],
         "assumptions": ASSUMPTIONS,
     }
 
@@ -108,11 +120,13 @@ ASSUMPTIONS = {
         "Every policy counts as enforced and every account as armed; a warning counts as delivered at once.",
         "A stop takes its box out until it is next at work in that run, or really starts again.",
         "Tags, owners and locks are today's; keeps and heartbeats of the time are not known.",
+        "Of a bill counts what had arrived by then, at the amounts that it has today; before it, the live estimate.",
     ],
     "zh": [
         "所有策略按执行模式、所有账号按已授权回放；预警视为立即送达。",
         "关机后，机器离开回放，直到它在那次运行中再次工作，或真正重新启动。",
         "标签、负责人与锁取今天的值；当时的保留与心跳未知。",
+        "账单只计当时已到的部分（金额取现值）；未到的按实时估算。",
     ],
 }
 
@@ -120,16 +134,56 @@ ASSUMPTIONS = {
 def headline(result: Replayed, since: timedelta, rates: Rates) -> Mapping[str, str]:
     """The one sentence, in both languages: what could have been saved, and how many stops would have hit work.
 
-    A stop hits work when its box is at work again within the hour; those within the day are told besides.
+    A stop hits work when its box is at work again within the hour; those within the day are told besides. Without any
+    use recorded there is no such sentence.
     """
     money, hour, day = saved(result.stops, rates)[0], result.hits(HOUR), result.hits(DAY)
     days = since.days if since == timedelta(days=since.days) else None
     en = format_duration(since) if days is None else "day" if days == 1 else f"{days} days"
     zh = format_duration(since) if days is None else f"{days} 天"
+    if not result.boxes_with_use:
+        return {
+            "en": f"the last {en}: nothing can be said yet, no use of any box is recorded",
+            "zh": f"最近 {zh}：没有任何机器的使用记录，还无法回放",
+        }
     return {
         "en": f"the last {en}: {money} could have been saved, {hour} stops would have hit work"
         + (f" ({day} within a day)" if day else ""),
         "zh": f"最近 {zh}：本可省 {money}，{hour} 次关机会打断工作" + (f"（一天之内 {day} 次）" if day else ""),
+    }
+
+
+def warnings(result: Replayed, since: timedelta) -> Mapping[str, Sequence[str]]:
+    """What is missing in the history, and the command that gets it, in both languages."""
+    pull = f"costguard backfill --since {format_duration(since)}"
+    if not result.boxes_with_use:
+        return {
+            "en": [f"no use of any box is recorded; `{pull}` pulls what your providers still hold"],
+            "zh": [f"没有任何机器的使用记录；先运行 `{pull}`，拉取云厂商仍保留的历史"],
+        }
+    first = result.first_sample_at
+    if first is not None and first - result.since > _LATE:
+        day = f"{first:%Y-%m-%d}"
+        return {
+            "en": [f"use is recorded only since {day}; `{pull}` pulls what your providers still hold"],
+            "zh": [f"使用记录从 {day} 才开始；运行 `{pull}`，拉取云厂商仍保留的历史"],
+        }
+    return {"en": [], "zh": []}
+
+
+def note_json(note: Note, zone: ZoneInfo) -> Mapping[str, object]:
+    """One entry of ``notes``: what people would have been told, and the sentence in both languages."""
+    finding = note.finding
+    facts = Doc(notify_facts(finding=finding, now=note.at, timezone=zone.key))
+    return {
+        "policy": finding.policy,
+        "rule": finding.rule,
+        "subject": subject_json(finding.subject),
+        "threshold": finding.threshold,
+        "at": instant(note.at),
+        "until": None if note.until is None else instant(note.until),
+        "text": {name: words(name).evidence(facts, note.at, zone) for name in ("en", "zh")},
+        "evidence": encode(finding.evidence),
     }
 
 
@@ -144,11 +198,12 @@ def gather(
     """What the database knows of [since, until), as a replay of these policies reads it."""
     policies = tuple(policies)
     claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
-    known = [
+    everything = [
         with_owner(r, app.settings.owners, claims.get(r.ref))
         for r in inventory.resources(conn, include_gone=True)
-        if r.ref.kind in COMPUTE and r.ref.account in app.accounts
+        if r.ref.account in app.accounts
     ]
+    known = [r for r in everything if r.ref.kind in COMPUTE]
     metrics = {spec.metric for spec in windows_needed(policies)}
     series = usage.series_of(conn, metrics | set(_PRESENCE), [r.ref for r in known])
     wanted = {number: one for number, one in series.items() if one.metric in metrics}
@@ -168,8 +223,31 @@ def gather(
         timezone=settings.timezone.key,
         currency=settings.currency,
         self_ids=machine_ids(),
+        books=_books(app, conn, since, until, everything, series) if any(map(asks_books, policies)) else Books(),
     )
     return _cut(history, len(wanted), policies)
+
+
+def _books(
+    app: App,
+    conn: Connection,
+    since: datetime,
+    until: datetime,
+    everything: Sequence[Resource],
+    series: Mapping[int, Series],
+) -> Books:
+    """What was recorded of money; before costguard first looked at a box, its runs and prices tell what it cost."""
+    zone = app.config.settings.timezone
+    start = local_midnight((since - SPEND_BACK).astimezone(zone).date(), zone)
+    boxes = [r for r in everything if r.ref.kind in COMPUTE]
+    recorded = intervals(conn, start, until, everything)
+    runs = recorded_runs(conn, boxes, start, until, series)
+    return Books(
+        intervals=(*recorded, *unrecorded(boxes, runs, recorded)),
+        bills=known_bills(app, conn, start, until, everything),
+        balances=balances(app, conn, since),
+        others=tuple(r for r in everything if r.ref.kind not in COMPUTE and r.state is not State.GONE),
+    )
 
 
 def _cut(history: History, series: int, policies: Iterable[Policy]) -> History:
@@ -198,7 +276,7 @@ def recorded_runs(
 ) -> Mapping[ResourceRef, tuple[Run, ...]]:
     """The runs of boxes that overlap [since, until); ``series`` by number are those whose samples may show one."""
     states: dict[ResourceRef, list[Interval]] = defaultdict(list)
-    for interval in intervals(conn, until - _ALL, until, known):
+    for interval in intervals(conn, until - _ALL, until + _TICK, known):  # what was seen this very moment counts
         states[interval.ref].append(interval)
     events: Mapping[ResourceRef, tuple[PowerEvent, ...]] = power.events_since(conn, until - _ALL)
     presence: dict[ResourceRef, int] = {}

@@ -15,7 +15,10 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "hour": "at work within 1 h", "day": "at work within 24 h", "saved": "saved", "all": "all", "box": "box",
         "warned_at": "warned at", "at": "stopped at", "until": "saves until", "why": "because", "work": "used again",
         "ended": "ended by itself", "open": "history ends", "none": "Nothing would have been stopped.",
-        "unknown": "unknown", "skipped": "Not replayed", "assumptions": "How to read this",
+        "unknown": "unknown", "skipped": "Not replayed", "partly": "Replayed in part",
+        "assumptions": "How to read this",
+        "told": "told", "notes": "What people would have been told of money", "told_at": "told at", "about": "about",
+        "held": "held until", "says": "says",
         "seen": "{n} of {of} boxes have use recorded", "zone": "Times are of {zone}.",
     },
     "zh": {
@@ -23,7 +26,9 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "matched": "机器数", "warned": "预警", "stopped": "关机", "hour": "1 小时内又工作", "day": "24 小时内又工作",
         "saved": "可省", "all": "合计", "box": "机器", "warned_at": "预警时间", "at": "关机时间", "until": "节省至",
         "why": "原因", "work": "再次使用", "ended": "自行结束", "open": "历史到此为止", "none": "不会有任何关机。",
-        "unknown": "未知", "skipped": "未回放", "assumptions": "如何解读", "seen": "{of} 台机器中 {n} 台有用量记录",
+        "unknown": "未知", "skipped": "未回放", "partly": "部分回放", "told": "提醒", "notes": "费用方面会收到的提醒",
+        "told_at": "提醒时间", "about": "对象", "held": "持续至", "says": "内容", "assumptions": "如何解读",
+        "seen": "{of} 台机器中 {n} 台有用量记录",
         "zone": "时间为 {zone} 时区。",
     },
 }  # fmt: skip
@@ -34,7 +39,8 @@ body{font:15px/1.5 system-ui,"PingFang SC","Microsoft YaHei",sans-serif;color:va
 max-width:1080px;margin:2rem auto;padding:0 1rem}h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.35rem .6rem;text-align:left;
 border-bottom:1px solid var(--line);white-space:nowrap}th{color:var(--dim);font-weight:500}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.dim{color:var(--dim)}tr.sum td{font-weight:600}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.dim{color:var(--dim)}.warn{color:var(--b);font-weight:600}
+td.long{white-space:normal;min-width:20rem}tr.sum td{font-weight:600}
 svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:11px}.k{display:inline-block;width:.8em;height:.8em;
 border-radius:2px;margin:0 .35em 0 1em}"""
 _COLOURS = ("var(--a)", "var(--b)")
@@ -52,41 +58,58 @@ def page(document: Mapping[str, Any], language: str) -> str:
         "<meta name='viewport' content='width=device-width,initial-scale=1'>",
         f"<title>costguard · {words['title']}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{escape(document['headline'][tongue])}</h1>",
+        *(f"<p class='warn'>{escape(line)}</p>" for line in document["warnings"][tongue]),
         f"<p class='dim'>{escape(seen)} · {_at(document['since'], zone)} – {_at(document['until'], zone)} · "
         f"{escape(words['zone'].format(zone=zone.key))}</p>",
         f"<h2>{words['days']}</h2>{_chart(versions)}",
     ]
     for version in versions:
-        parts.append(_version(version, words, zone, coverage["boxes"]))
+        parts.append(_version(version, words, zone, coverage["boxes"], tongue))
     parts.append(f"<h2>{words['assumptions']}</h2><ul class='dim'>")
     parts += [f"<li>{escape(line)}</li>" for line in document["assumptions"][tongue]]
     parts.append("</ul></body></html>\n")
     return "".join(parts)
 
 
-def _version(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInfo, boxes: int) -> str:
+def _version(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInfo, boxes: int, tongue: str) -> str:
     head = "".join(
         f"<th{'' if key in ('policy', 'rule') else ' class=n'}>{words[key]}</th>"
-        for key in ("policy", "rule", "matched", "warned", "stopped", "hour", "day", "saved")
+        for key in ("policy", "rule", "matched", "told", "warned", "stopped", "hour", "day", "saved")
     )
     rows = [_policy(one, words, "") for one in version["policies"]]
     whole = {**version, "policy": words["all"], "rule": "", "matched": boxes}
     rows.append(_policy(whole, words, " class='sum'"))
+    reason = "reason_zh" if tongue == "zh" else "reason"
     skipped = "".join(
-        f"<p class='dim'>{words['skipped']}: {escape(one['policy'])}: {escape(one['reason'])}</p>"
-        for one in version["skipped"]
+        f"<p class='dim'>{words[what]}: {escape(one['policy'])}: {escape(one[reason])}</p>"
+        for what in ("skipped", "partly")
+        for one in version[what]
     )
     return (
         f"<h2>{words['policies']} · {escape(version['name'])}</h2>"
         f"<div class='scroll'><table><tr>{head}</tr>{''.join(rows)}</table></div>"
-        f"{skipped}{_stops(version, words, zone)}"
+        f"{skipped}{_notes(version, words, zone, tongue)}{_stops(version, words, zone)}"
     )
+
+
+def _notes(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInfo, tongue: str) -> str:
+    """What budgets, balances, anomalies and subscriptions would have said; nothing when they said nothing."""
+    if not version["notes"]:
+        return ""
+    head = "".join(f"<th>{words[key]}</th>" for key in ("told_at", "policy", "about", "held", "says"))
+    rows = "".join(
+        f"<tr><td>{_at(n['at'], zone)}</td><td>{escape(n['policy'])}</td>"
+        f"<td>{escape(n['subject']['name'] or n['subject']['id'])} {escape(n['threshold'])}</td>"
+        f"<td>{_at(n['until'], zone)}</td><td class='long'>{escape(n['text'][tongue])}</td></tr>"
+        for n in version["notes"]
+    )
+    return f"<h2>{words['notes']}</h2><div class='scroll'><table><tr>{head}</tr>{rows}</table></div>"
 
 
 def _policy(one: Mapping[str, Any], words: Mapping[str, str], kind: str) -> str:
     numbers = "".join(
         f"<td class='n'>{one[key]}</td>"
-        for key in ("matched", "warned", "stopped", "hit_within_hour", "hit_within_day")
+        for key in ("matched", "told", "warned", "stopped", "hit_within_hour", "hit_within_day")
     )
     return (
         f"<tr{kind}><td>{escape(one['policy'])}</td><td>{escape(one['rule'])}</td>{numbers}"

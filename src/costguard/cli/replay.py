@@ -15,6 +15,7 @@ from costguard.domain.codec import decode
 from costguard.domain.money import Money
 from costguard.domain.time import parse_duration
 
+_NOTES = 15
 _FORMATS = ("table", "json", "html")
 _Since = Annotated[str, typer.Option("--since", metavar="DURATION", help="How far back, like 30d.")]
 
@@ -148,19 +149,24 @@ def _table(on: Screen, document: Mapping[str, Any], language: str) -> None:
     from zoneinfo import ZoneInfo
 
     zone, coverage, until = ZoneInfo(document["timezone"]), document["coverage"], decode(document["until"])
-    on.say(document["headline"]["zh" if language == "zh" else "en"], "bold")
+    tongue = "zh" if language == "zh" else "en"
+    on.say(document["headline"][tongue], "bold")
+    for line in document["warnings"][tongue]:
+        on.warn(line)
     on.say(f"{coverage['boxes_with_use']} of {coverage['boxes']} boxes have use recorded", "dim")
+    reason = "reason_zh" if tongue == "zh" else "reason"
     for version in document["versions"]:
         on.table(
             f"\n{version['name']}",
             [
-                Column("POLICY", style="bold"), Column("RULE"), Column("BOXES", right=True),
-                Column("WARNED", right=True), Column("STOPPED", right=True), Column("<1h", right=True),
-                Column("<24h", right=True), Column("SAVED", right=True),
+                Column("POLICY", style="bold", flexible=True), Column("RULE", drop=2),
+                Column("BOXES", right=True, drop=1), Column("TOLD", right=True), Column("WARNED", right=True),
+                Column("STOPPED", right=True), Column("<1h", right=True), Column("<24h", right=True),
+                Column("SAVED", right=True),
             ],
             [
                 [
-                    p["policy"], p["rule"], str(p["matched"]), str(p["warned"]), str(p["stopped"]),
+                    p["policy"], p["rule"], str(p["matched"]), str(p["told"]), str(p["warned"]), str(p["stopped"]),
                     str(p["hit_within_hour"]), str(p["hit_within_day"]), money(_money(p["saved"])),
                 ]
                 for p in [*version["policies"], {**version, "policy": "all", "rule": "", "matched": coverage["boxes"]}]
@@ -168,15 +174,17 @@ def _table(on: Screen, document: Mapping[str, Any], language: str) -> None:
             "No policies.",
         )  # fmt: skip
         for skipped in version["skipped"]:
-            on.say(f"not replayed: {skipped['policy']}: {skipped['reason']}", "dim")
+            on.say(f"not replayed: {skipped['policy']}: {skipped[reason]}", "dim")
+        for partly in version["partly"]:
+            on.say(f"replayed in part: {partly['policy']}: {partly[reason]}", "dim")
         if version["unpriced_stops"]:
             on.warn(f"{version['unpriced_stops']} stops of boxes without a known price save an unknown amount")
         on.table(
             "\nthe dearest stops",
             [
-                Column("BOX", flexible=True, style="bold"), Column("POLICY"), Column("WARNED", right=True),
-                Column("STOPPED", right=True), Column("UNTIL", right=True), Column("BECAUSE"),
-                Column("SAVED", right=True),
+                Column("BOX", flexible=True, style="bold"), Column("POLICY", flexible=True),
+                Column("WARNED", right=True, drop=2), Column("STOPPED", right=True), Column("UNTIL", right=True),
+                Column("BECAUSE", drop=1), Column("SAVED", right=True),
             ],
             [
                 [
@@ -188,6 +196,23 @@ def _table(on: Screen, document: Mapping[str, Any], language: str) -> None:
             ],
             "\nNothing would have been stopped.",
         )  # fmt: skip
+        if version["notes"]:
+            on.table(
+                "\nwhat people would have been told of money",
+                [
+                    Column("AT", right=True), Column("POLICY", flexible=True, style="bold"),
+                    Column("ABOUT", flexible=True), Column("", flexible=True),
+                ],
+                [
+                    [
+                        when(decode(n["at"]), until, zone), n["policy"],
+                        " ".join(part for part in (n["subject"]["name"] or n["subject"]["id"], n["threshold"]) if part),
+                        n["text"][tongue],
+                    ]
+                    for n in version["notes"][-_NOTES:]
+                ],
+                "",
+            )  # fmt: skip
     on.say("<1h, <24h: stops whose box was at work again within an hour, a day", "dim")
-    for line in document["assumptions"]["zh" if language == "zh" else "en"]:
+    for line in document["assumptions"][tongue]:
         on.say(f"- {line}", "dim")

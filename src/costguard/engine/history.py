@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from costguard.domain.budget import Interval, Spend
+from costguard.domain.charge import Balance
 from costguard.domain.money import Money
 from costguard.domain.price import Price
 from costguard.domain.resource import Resource, ResourceRef
@@ -158,6 +160,20 @@ class Run:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What was recorded of money, from 35 days before the history on.
+
+    ``intervals`` are what ran or lay there at what price; ``bills`` the rows of bills with the moment from which each
+    was known; ``balances`` in the order of time; ``others`` the resources that are no boxes, as they are today.
+    """
+
+    intervals: tuple[Interval, ...] = ()
+    bills: tuple[tuple[datetime, Spend], ...] = ()
+    balances: tuple[Balance, ...] = ()
+    others: tuple[Resource, ...] = ()
+
+
 Samples = Callable[[datetime, datetime], Iterable[Track]]
 
 
@@ -188,3 +204,4 @@ class History:
     timezone: str = "Asia/Shanghai"
     currency: str = "CNY"
     self_ids: frozenset[str] = frozenset()
+    books: Books = Books()

@@ -6,7 +6,7 @@ replayed as if it were enforced and armed, a warning counts as delivered at once
 
 A stop takes its box out of the replay until it is next at work in that same run (somebody would have started it again
 then) or, when that run really ended first, until it really starts again. Tags, owners and locks are today's; keeps and
-heartbeats of the time are not known. Policies about money and accounts are not replayed.
+heartbeats of the time are not known. What is asked of the whole fleet and its money is replayed in ``replay_money``.
 """
 
 import heapq
@@ -20,7 +20,7 @@ from itertools import count
 from costguard.domain.action import Action, ActionState
 from costguard.domain.copies import copy_with
 from costguard.domain.decision import Decision
-from costguard.domain.finding import Subject, SubjectType
+from costguard.domain.finding import Subject
 from costguard.domain.notice import NoticeKind
 from costguard.domain.resource import Kind, ResourceRef, State
 from costguard.domain.snapshot import Snapshot, SourceState, SourceStatus
@@ -32,6 +32,7 @@ from costguard.engine.lifecycle import advance
 from costguard.engine.looks import Climb, next_looks, off_edges
 from costguard.engine.plan import PlanFacts, plan
 from costguard.engine.recheck import ladder_of
+from costguard.engine.replay_money import of_the_fleet, replay_money, unplayed
 from costguard.engine.replayed import Replayed, Stop, Warned
 from costguard.engine.settings import EngineSettings
 from costguard.rules.idle import IdleWhen
@@ -45,10 +46,6 @@ _DAY = timedelta(hours=24)
 # Rules whose answers change only at moments that can be told beforehand; the others are asked at intervals.
 _BY_EVENTS = frozenset({"idle", "lifetime", "schedule", "untagged"})
 _EVERY = {"idle": timedelta(minutes=15), "underused": timedelta(hours=6)}
-_NOT_REPLAYED = {
-    "waste": "what was unattached when is not recorded",
-    "still_billed": "it speaks of boxes that are off, and what those were charged then is not recorded",
-}
 
 
 def replay(policies: Iterable[Policy], history: History, settings: EngineSettings) -> Replayed:
@@ -77,13 +74,14 @@ class _Replay:
         self.history = history
         self.settings = replace(settings, enforce=True, repeat=None)
         self.skipped: dict[str, str] = {}
+        self.fleet_wide: dict[str, Prepared] = {}
         self.prepared: dict[str, Prepared] = {}
         for policy in policies:
             ready = prepare(policy.model_copy(update={"mode": "enforce"}))
-            if ready.kind.subject is not SubjectType.RESOURCE:
-                self.skipped[policy.name] = "it speaks of money or accounts, not of boxes"
-            elif why := _NOT_REPLAYED.get(policy.rule):
+            if why := unplayed(ready, history):
                 self.skipped[policy.name] = why
+            elif of_the_fleet(ready):
+                self.fleet_wide[policy.name] = ready
             else:
                 self.prepared[policy.name] = ready
         chosen = [ready.policy for ready in self.prepared.values()]
@@ -429,15 +427,18 @@ class _Replay:
         for told in self.told.values():
             self.warnings.append(Warned(told.action.policy, told.action.subject, told.at, told.code))
         matched = Counter(name for box in self.boxes for name in box.policies)
+        money = replay_money(self.fleet_wide.values(), self.history, self.settings)
         return Replayed(
             since=self.history.since,
             until=self.history.until,
-            rules={name: ready.policy.rule for name, ready in self.prepared.items()},
-            matched=matched,
+            rules={name: ready.policy.rule for name, ready in (self.prepared | self.fleet_wide).items()},
+            matched={**matched, **money.matched},
             warnings=self.warnings,
             stops=self.stops,
-            told=self.notes,
+            told=self.notes + Counter(note.finding.policy for note in money.notes),
+            notes=money.notes,
             skipped=self.skipped,
+            partly=money.partly,
             boxes=len(self.boxes),
             boxes_with_use=sum(box.seen_use for box in self.boxes),
             first_sample_at=None if self.first_sample is None else moment(self.first_sample),

@@ -15,9 +15,23 @@ from costguard.domain.finding import Evidence, Subject
 from costguard.domain.money import Money
 from costguard.domain.time import midnight_after
 from costguard.engine.history import Run
+from costguard.engine.replay_money import Note
 from costguard.rules.currency import Rates
+from costguard.rules.kind import Words
 
 HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
+WHY_NOT: Mapping[str, Words] = {
+    "waste": Words("what was unattached or stopped since when is not recorded", "何时起未挂载、已停止没有历史记录"),
+    "quota": Words("providers tell a quota as it is now, and its past is not recorded", "配额只有当前值，没有历史记录"),
+    "no_balance": Words(
+        "no balance of any account was recorded in this time; the daemon records them from now on",
+        "这段时间没有任何账号的余额记录；守护进程运行后才会记录",
+    ),
+    "budget_stops": Words(
+        "its notes are replayed, its stops are not: they would change the very spend that it counts",
+        "只回放提醒，不回放关机：关机会改变预算所统计的费用本身",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +82,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One set of policies over one history. ``rules`` by policy name; ``matched`` boxes by policy; ``told`` notes to
-    people that are no warnings; ``skipped`` policies that a replay cannot judge, with the reason. ``looks`` counts
-    evaluations of a box."""
+    """One set of policies over one history. ``rules`` by policy name; ``matched`` boxes by policy; ``told`` counts the
+    notes to people that are no warnings, ``notes`` are those of money, balances and subscriptions. ``skipped`` are
+    policies that a replay cannot judge and ``partly`` those that it judges in part, each with a key of ``WHY_NOT``.
+    ``looks`` counts evaluations of a box."""
 
     since: datetime
     until: datetime
@@ -85,6 +100,8 @@ class Replayed:
     first_sample_at: datetime | None
     samples: int
     looks: int
+    notes: Sequence[Note] = ()
+    partly: Mapping[str, str] = field(default_factory=dict)
 
     def hits(self, within: timedelta) -> int:
         return sum(stop.hits(within) for stop in self.stops)
@@ -125,6 +142,7 @@ def document(result: Replayed, name: str, rates: Rates, zone: ZoneInfo) -> dict[
     stops = sorted(result.stops, key=lambda s: (-s.saved(rates)[0].nanos, s.at, s.subject.key))
     return {
         "name": name,
+        "told": sum(result.told.values()),
         **_counts(result.warnings, result.stops, rates),
         "apart": [_money(money) for money in apart],
         "unpriced_stops": sum(not stop.priced for stop in result.stops),
@@ -142,7 +160,8 @@ def document(result: Replayed, name: str, rates: Rates, zone: ZoneInfo) -> dict[
             }
             for policy, rule in result.rules.items()
         ],
-        "skipped": [{"policy": policy, "reason": why} for policy, why in result.skipped.items()],
+        "skipped": [_why_not(policy, why) for policy, why in result.skipped.items()],
+        "partly": [_why_not(policy, why) for policy, why in result.partly.items()],
         "by_day": [{"key": day.isoformat(), "amount": _money(money)} for day, money in days.items()],
         "stops": [_stop(stop, rates) for stop in stops],
         "warnings": [
@@ -158,6 +177,10 @@ def document(result: Replayed, name: str, rates: Rates, zone: ZoneInfo) -> dict[
         "looks": result.looks,
         "saved": _money(whole),
     }
+
+
+def _why_not(policy: str, why: str) -> dict[str, object]:
+    return {"policy": policy, "reason": WHY_NOT[why].en, "reason_zh": WHY_NOT[why].zh}
 
 
 def _counts(warnings: Sequence[Warned], stops: Sequence[Stop], rates: Rates) -> dict[str, object]:

@@ -91,3 +91,55 @@ def test_the_page_needs_nothing_else_and_escapes_names(told: Any, language: str)
     assert "http" not in html, "nothing is fetched from anywhere"
     assert html.count("<rect") == len(told["versions"][0]["by_day"])
     assert told["headline"][language] in html
+
+
+MONEY = """\
+policies:
+  - name: day-cap
+    rule: budget
+    match: all
+    when: {amount: "300 CNY", period: day, at: [100%], forecast_at: []}
+    respond: [{do: notify}]
+  - name: room
+    rule: quota
+    when: {used_above: 80%}
+    respond: [{do: notify}]
+"""
+
+
+def test_what_people_would_have_been_told_of_money_is_said_in_both_languages(filled: App, tmp_path: Path) -> None:
+    (tmp_path / "money.yaml").write_text(MONEY, "utf-8")
+    told: Any = run_replay(filled, SINCE, [read_policies(tmp_path / "money.yaml", filled.config, {})])
+    (version,) = told["versions"]
+    assert version["notes"]
+    for note in version["notes"]:
+        assert note["policy"] == "day-cap"
+        assert "¥300.00" in note["text"]["en"]
+        assert "预算 ¥300.00" in note["text"]["zh"]
+    assert [p["told"] for p in version["policies"]] == [len(version["notes"])]
+    assert [one["policy"] for one in version["skipped"]] == ["room"]
+    for language in ("zh", "en"):
+        html = page(told, language)
+        assert version["notes"][0]["text"][language].split("，")[0].split(",")[0] in html
+        assert version["skipped"][0]["reason_zh" if language == "zh" else "reason"] in html
+
+
+def test_a_fresh_history_points_to_backfill(tmp_path: Path) -> None:
+    (tmp_path / "costguard.yaml").write_text(CONFIG, "utf-8")
+    (tmp_path / "policies.yaml").write_text(POLICY, "utf-8")
+    app = App.open(load(tmp_path / "costguard.yaml", {}), FakeClock(AT), threads=1)
+    told: Any = run_replay(app, timedelta(days=30), [own(app)])
+    app.close()
+    for language in ("en", "zh"):
+        (warning,) = told["warnings"][language]
+        assert "`costguard backfill --since 30d`" in warning
+        assert warning in page(told, language)
+    assert "could have been saved" not in told["headline"]["en"]
+
+
+def test_a_history_that_begins_late_says_since_when(filled: App) -> None:
+    """A day was pulled; five are asked for."""
+    told: Any = run_replay(filled, timedelta(days=5), [own(filled)])
+    (warning,) = told["warnings"]["en"]
+    assert "`costguard backfill --since 5d`" in warning
+    assert not run_replay(filled, SINCE, [own(filled)])["warnings"]["en"]  # type: ignore[index,call-overload]

@@ -252,16 +252,21 @@ def test_a_mean_over_cards_proves_rest_only_below_its_share() -> None:
     assert not played((one, (run_of(),), [whole, *rest])).stops
 
 
-def test_policies_that_a_replay_cannot_judge_are_named() -> None:
-    budget = parse_policy(
-        {"name": "month", "rule": "budget", "match": "all", "when": {"amount": "100 CNY", "period": "month"},
-         "respond": [{"do": "notify"}]}
-    )  # fmt: skip
-    off = parse_policy({"name": "off", "rule": "still_billed", "respond": [{"do": "notify"}]})
+def test_policies_that_a_replay_cannot_judge_are_named_with_a_sentence_in_both_languages() -> None:
+    policies = [
+        parse_policy({"name": name, "rule": rule, "match": "all", "when": when, "respond": [{"do": "notify"}]})
+        for name, rule, when in (
+            ("room", "quota", {"used_above": "80%"}),
+            ("leftovers", "waste", {"kinds": ["disk"], "unattached_for": "7d"}),
+            ("top-up", "balance", {"days_left_below": "3d"}),
+        )
+    ]
     one = box()
-    result = played((one, (run_of(),), tracks(one, [])), policies=[budget, off, idle_policy()])
-    assert set(result.skipped) == {"month", "off"}
+    result = played((one, (run_of(),), tracks(one, [])), policies=[*policies, idle_policy()])
+    assert result.skipped == {"room": "quota", "leftovers": "waste", "top-up": "no_balance"}
     assert set(result.rules) == {"idle-dev"}
+    told: Any = document(result, "now", RATES, ZoneInfo("UTC"))
+    assert all(one["reason"] and one["reason_zh"] for one in told["skipped"])
 
 
 def test_disks_and_boxes_of_unknown_accounts_are_left_out() -> None:
