@@ -22,6 +22,7 @@ from costguard.notify.words import words
 from costguard.store import outbox
 from costguard.testing.clock import FakeClock
 from tests.fakes.slack import SlackServer
+from tests.fakes.slack_api import BOT_TOKEN, SlackApi
 from tests.unit.simulated.helpers import machine, write
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -38,7 +39,7 @@ language: zh
 mode: dry_run
 accounts: [{{name: acc, provider: simulated, options: {{scenario: "{scenario}"}}, currency: CNY}}]
 channels:
-  - {{name: ops, kind: slack, url: "{hook}", language: en}}
+  - {{name: ops, kind: slack, {slack}, language: en}}
   - {{name: mail, kind: email, smtp: "smtps://a%40b.cn:pw@127.0.0.1", to: [li@example.com]}}
 notify: {{default: [ops]}}
 owners: [{{name: li, tags: {{owner: [li]}}}}]
@@ -58,10 +59,10 @@ MONTHLY = '  - {name: monthly, day: 1, at: "09:00", to: [ops, mail], format: htm
 WEEKLY = '  - {name: weekly, weekday: mon, at: "10:00", to: [ops], format: csv}'
 
 
-NOWHERE = "http://127.0.0.1:9/services/T/B/x"
+NOWHERE = 'url: "http://127.0.0.1:9/services/T/B/x"'
 
 
-def opened(folder: Path, clock: FakeClock, reports: str = MONTHLY, hook: str = NOWHERE) -> App:
+def opened(folder: Path, clock: FakeClock, reports: str = MONTHLY, slack: str = NOWHERE) -> App:
     scenario = write(
         folder,
         machine("train", sku="a100x8", created="-3d", tags={"owner": "li"}),
@@ -70,7 +71,7 @@ def opened(folder: Path, clock: FakeClock, reports: str = MONTHLY, hook: str = N
     )
     (folder / "policies.yaml").write_text(POLICY, "utf-8")
     path = folder / "costguard.yaml"
-    path.write_text(CONFIG.format(scenario=scenario, reports=reports, hook=hook), "utf-8")
+    path.write_text(CONFIG.format(scenario=scenario, reports=reports, slack=slack), "utf-8")
     app = App.open(load(path, {}), clock, migrate=True, threads=1)
     app.lead.round()
     app.identify()
@@ -274,7 +275,7 @@ def test_the_daemons_own_loops_deliver_it(memory_path: Path) -> None:
     """From the minute before to three minutes after, as `costguard run` does it, into a strict Slack."""
     clock = FakeClock(NOVEMBER + 12 * HOUR)
     with SlackServer(clock) as slack:
-        app = opened(memory_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), slack.webhook_url)
+        app = opened(memory_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), f'url: "{slack.webhook_url}"')
         try:
             ScheduledReports.of(app).round()
             to(clock, DECEMBER + NINE - MINUTE)
@@ -285,3 +286,23 @@ def test_the_daemons_own_loops_deliver_it(memory_path: Path) -> None:
     (one,) = reports
     assert one.text.count("\n") >= 8
     assert "Next step" in one.text
+
+
+def test_each_month_is_a_message_of_its_own(memory_path: Path) -> None:
+    """A Slack bot puts what follows a message into its thread: nobody looks for December's report in November's."""
+    clock = FakeClock(NOVEMBER + 12 * HOUR)
+    with SlackApi(clock) as slack:
+        bot = f'token: "{BOT_TOKEN}", channel: C012AB3CD, endpoint: "{slack.api_url}"'
+        app = opened(memory_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), bot)
+        try:
+            reports = ScheduledReports.of(app)
+            reports.round()
+            for month in (DECEMBER, DECEMBER + 31 * DAY):
+                to(clock, month + NINE)
+                reports.round()
+                clock.advance(MINUTE)
+                app.deliver()
+        finally:
+            app.close()
+    assert [m.text.split(":")[0] for m in slack.posted] == ["Monthly report, Nov 2026", "Monthly report, Dec 2026"]
+    assert [m.thread_ts for m in slack.posted] == ["", ""]

@@ -28,6 +28,11 @@ class NoticeKind(StrEnum):
         return self in (NoticeKind.RESULT, NoticeKind.FAILED, NoticeKind.KEPT, NoticeKind.CLEARED)
 
     @property
+    def recurs(self) -> bool:
+        """Whether each is a message of its own, about its own day, week or month: it follows none before it."""
+        return self in (NoticeKind.DIGEST, NoticeKind.REMINDER, NoticeKind.REPORT, NoticeKind.TEST)
+
+    @property
     def ends_story(self) -> bool:
         """Whether what comes after it is another story. A failure is tried again."""
         return self.outcome and self is not NoticeKind.FAILED

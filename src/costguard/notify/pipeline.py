@@ -227,10 +227,11 @@ class ChannelWorker:
             notice.facts, fmt=self.channel.render_format, language=notice.language or delivery.routing.language,
             now=now, idem_key=notice.idem_key, mentions=mentions, repeat=doubtful,
         )  # fmt: skip
+        alone = is_group(notice) or notice.kind.recurs
         return replace(
             message,
             to=next(iter(handles.values()), None) if notice.personal else None,
-            follows=None if is_group(notice) else self._outbox.began(notice.alert_key, self.channel.name),
+            follows=None if alone else self._outbox.began(notice.alert_key, self.channel.name),
             outcome=notice.kind.outcome or notice.facts.get("recovered") is True,
         )
 
