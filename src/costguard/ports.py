@@ -52,6 +52,7 @@ class AccountSpec:
     billing_timezone: ZoneInfo | None = None
     owner: str | None = None
     team: str | None = None
+    project: str | None = None
     allow_release: bool = False
     deadline: timedelta = timedelta(seconds=30)
     options: Mapping[str, object] = field(default_factory=dict)

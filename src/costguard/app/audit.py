@@ -113,6 +113,7 @@ def gather(
         intervals=[i for i in money.intervals if (i.ended or now) > start],
         previous=[i for i in money.intervals if i.started < start],
         bill=money.bill,
+        sharing=money.sharing,
         findings=found,
         actions=[a for a in done if _of(a.subject.ref, refs)],
         savings=[s for s in booked if s.ref in refs],

@@ -40,6 +40,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "by_day": ("By day", "按天"),
     "by_owner": ("By owner", "按负责人"),
     "by_team": ("By team", "按团队"),
+    "by_project": ("By project", "按项目"),
     "by_account": ("By account", "按账号"),
     "by_service": ("By service", "按产品"),
     "unallocated": ("unallocated", "未分摊"),

@@ -1,6 +1,7 @@
 """The configuration's words, as the engine, the routing and the pages take them."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from costguard.config.channels import (
@@ -17,6 +18,7 @@ from costguard.config.load import Config
 from costguard.daemon.reminders import Evening
 from costguard.engine.settings import EngineSettings
 from costguard.engine.settings import Owner as EngineOwner
+from costguard.engine.sharing import SharedCost
 from costguard.errors import ConfigError
 from costguard.notify.dingtalk.app_config import DingTalkAppConfig
 from costguard.notify.dingtalk.config import DingTalkConfig
@@ -53,6 +55,24 @@ def owners(config: Config) -> tuple[EngineOwner, ...]:
         )
         for owner in config.settings.owners
     )
+
+
+def shared_costs(config: Config) -> tuple[SharedCost, ...]:
+    """The rules of ``shared`` as reports apply them; percentages as exact parts of one."""
+    found = []
+    for rule in config.settings.shared:
+        parts = rule.split if isinstance(rule.split, dict) else {}
+        found.append(
+            SharedCost(
+                rule.name,
+                **{key: getattr(rule.match, key) for key in type(rule.match).model_fields},
+                to=rule.to,
+                by_cost=rule.split == "by_cost",
+                shares={name: Fraction(str(part)) / 100 for name, part in parts.items()},
+                among=rule.among,
+            )
+        )
+    return tuple(found)
 
 
 def engine_settings(config: Config) -> EngineSettings:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from costguard.app.app import App
+from costguard.app.settings import shared_costs
 from costguard.daemon import facts
 from costguard.daemon.snapshot import intervals
 from costguard.domain.budget import Basis, Interval, Spend
@@ -22,6 +23,7 @@ from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.forecast import Forecast, forecast
 from costguard.engine.meter import spend
 from costguard.engine.remarks import remark
+from costguard.engine.sharing import Sharing
 from costguard.engine.spend import DIMENSIONS, SpendBook, rates_json, reach_json
 from costguard.errors import UsageError
 from costguard.rules.currency import Rates
@@ -43,6 +45,7 @@ class Money:
     bill: Bill
     rates: Rates
     snapshot: Snapshot
+    sharing: Sharing
 
     @property
     def rows(self) -> tuple[Spend, ...]:
@@ -72,7 +75,8 @@ def read_money(
     everything = inventory.resources(conn, include_gone=True)
     claims = {ref: Claimed(claim.owner, claim.at) for ref, claim in levers.claims(conn).items()}
     own = {name: (a.spec.owner, a.spec.team) for name, a in app.config.accounts.items()}
-    attribution = Attribution(everything, app.settings.owners, claims, facts.tag_history(conn), own)
+    projects = {name: a.spec.project for name, a in app.config.accounts.items()}
+    attribution = Attribution(everything, app.settings.owners, claims, facts.tag_history(conn), own, projects)
     known = tuple(_placed(r, attribution, now) for r in everything if not providers or r.ref.provider in providers)
     refs = {r.ref for r in known}
     seen = [i for i in intervals(conn, back, until, known) if i.ref in refs]
@@ -83,7 +87,15 @@ def read_money(
     cut = attribution.intervals([*seen, *_since_creation(known, seen, first, back, bill)], until)
     estimates = tuple(spend(cut, back, until, settings.timezone, bill.services))
     snapshot = replace(app.builder.build(conn, now), spend=(*estimates, *bill.rows))
-    return Money(known, tuple(cut), estimates, bill, Rates(settings.currency, settings.rates()), snapshot)
+    return Money(
+        known,
+        tuple(cut),
+        estimates,
+        bill,
+        Rates(settings.currency, settings.rates()),
+        snapshot,
+        Sharing(shared_costs(app.config), attribution),
+    )
 
 
 def run_spend(
@@ -111,7 +123,7 @@ def run_spend(
         money = read_money(app, conn, start, end, now, back=back)
         elsewhere = facts.provider_budgets(conn, app.accounts)
     until = min(now, end)
-    book = SpendBook(money.estimates, money.bill, money.rates, zone, now)
+    book = SpendBook(money.estimates, money.bill, money.rates, zone, now, money.sharing)
     ahead = money.forecast() if end > now or since is not None else None
     names = {str(r.ref): r.name for r in money.resources}
     lines = [line.json() for line in book.by(by, start, until)]

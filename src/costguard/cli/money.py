@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from costguard.app.app import App
 
 _FORMATS = ("table", "json", "csv", "markdown", "html")
-_BY = "account|owner|team|service|day|resource"
+_BY = "account|owner|team|project|service|day|resource"
 
 
 def register(app: typer.Typer) -> None:
@@ -143,8 +143,10 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
     )
     for bill in document["bills"]:
         on.say(f"bill of {bill['account']}: to {bill['through']}, {bill['stage']}")
-    if total["discount"] and total["discount"]["amount"] != "0":
+    if total["difference"] and total["discount"] and total["discount"]["amount"] != "0":
         on.say(f"discounts explain {shown(total['discount'])} of the difference")
+    if any(line["shared"]["amount"] != "0" for line in document["lines"]):
+        on.say(f"by the rules of `shared`: {_parts(document['lines'])}")
     if total["assumed"]["amount"] != "0":
         on.say(f"not observed and assumed: {shown(total['assumed'])} of the estimate")
     for code, rate in document["rates"].items():
@@ -155,6 +157,11 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
     _budgets(on, document)
     for line in document["warnings"]:
         on.warn(f"warning: {line}")
+
+
+def _parts(lines: Sequence[Mapping[str, Any]]) -> str:
+    """What each line has of the shared costs."""
+    return ", ".join(f"{line['name']} {shown(line['shared'])}" for line in lines if line["shared"]["amount"] != "0")
 
 
 def _spend_row(line: Mapping[str, Any], name: str) -> list[str]:

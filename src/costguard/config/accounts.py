@@ -72,6 +72,7 @@ def bind(
                 billing_timezone=account.billing_timezone or manifest.billing_timezone,
                 owner=account.owner,
                 team=account.team,
+                project=account.project,
                 allow_release=account.allow_release,
                 options=account.options,
             ),

@@ -40,7 +40,8 @@ def names(document: Document) -> Names:
 
 def check_names(document: Document, given: Names, errors: list[ConfigError]) -> None:
     """Every mention of a name is of something that exists, and every name is given once."""
-    for section in (("accounts",), ("channels",), ("owners",), ("metrics",), ("reports",), ("web", "tokens")):
+    named = ("accounts", "channels", "owners", "metrics", "reports", "shared")
+    for section in (*((key,) for key in named), ("web", "tokens")):
         unique(((document, loc, name) for loc, name in _given(document, section)), errors)
     mentions: list[tuple[Loc, str, Collection[str]]] = [
         (("enforce_accounts",), "account", given.accounts),

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator
 from costguard.config.channels import Channel, Secret, SecretUrl
 from costguard.config.metrics import MetricSource
 from costguard.config.people import Notify, Owner, Reminder, Report
+from costguard.config.sharing import SharedCost
 from costguard.config.texts import Currency, ExactRate, Language, Mode, Name
 from costguard.domain.time import parse_duration
 from costguard.rules.fields import Duration, Percent, Strict, Zone
@@ -126,6 +127,9 @@ class Account(Strict):
 
     team: str | None = None
     """The team of what carries no team tag."""
+
+    project: str | None = None
+    """The project of what carries no project tag."""
 
     allow_release: bool = False
     """Without it nothing of this account is ever destroyed, and no provider-side timer that destroys is set."""
@@ -302,6 +306,9 @@ class Settings(Strict):
 
     reports: tuple[Report, ...] = ()
     """Reports that are sent by themselves."""
+
+    shared: tuple[SharedCost, ...] = ()
+    """Costs that everybody causes, and how reports divide them among teams, owners or projects."""
 
     policies: Texts = ("policies/",)
     """Policy files, or folders of them (their tests/ and examples/ are not read)."""

@@ -24,6 +24,7 @@ class Spend:
     ``estimated`` tells a live estimate from a bill. One row is one local day at most, so calendar
     periods are exact sums of rows. ``basis`` is what a billed row counts (one row for each basis); None for an
     estimate, which stands for every basis. ``assumed``: nobody saw that it ran then (see :class:`Interval`).
+    ``shared`` names the rule that divided a shared cost, of which this is a part.
     """
 
     account: str
@@ -37,6 +38,8 @@ class Spend:
     team: str | None = None
     basis: Basis | None = None
     assumed: bool = False
+    project: str | None = None
+    shared: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class Interval:
     assumed: bool = False
     owner: str | None = None
     team: str | None = None
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Attribution: whose money it was at the time. Tags that appear in mid-month say nothing about the days before.
+"""Attribution: whose money it was at the time, and for which project.
+
+Tags that appear in mid-month say nothing about the days before.
 
 What nobody stands for stays unallocated. A disk or address without an owner of its own goes to the box it is attached
 to; the account's owner and team are for what is left.
@@ -13,7 +15,9 @@ from costguard.domain.charge import Charge
 from costguard.domain.resource import Kind, Resource, ResourceRef, State
 from costguard.engine.ownership import with_owner
 from costguard.engine.settings import Owner
+from costguard.rules.globs import folded_tag
 
+PROJECT_TAG = "project"
 Who = tuple[str | None, str | None]
 Tags = Mapping[str, str] | None
 
@@ -30,7 +34,7 @@ class Attribution:
     """Owner and team of resources and bill rows at any moment.
 
     ``history`` holds for each resource whose tags changed what they were until when, oldest first. ``accounts`` maps an
-    account to its own (owner, team).
+    account to its own (owner, team), ``projects`` to its own project.
     """
 
     def __init__(
@@ -40,10 +44,12 @@ class Attribution:
         claims: Mapping[ResourceRef, Claimed],
         history: Mapping[ResourceRef, Sequence[tuple[datetime, Tags]]],
         accounts: Mapping[str, Who],
+        projects: Mapping[str, str | None] | None = None,
     ) -> None:
         self._resources = {r.ref: r for r in resources}
         self._ids = {(r.ref.account, r.ref.id): r.ref for r in self._resources.values()}
         self._owners, self._claims, self._history, self._accounts = owners, claims, history, accounts
+        self._projects = projects or {}
         self._known: dict[tuple[object, ...], Who] = {}
 
     def ref(self, account: str, resource_id: str | None) -> ResourceRef | None:
@@ -53,6 +59,31 @@ class Attribution:
     def at(self, ref: ResourceRef, when: datetime) -> Who:
         """(owner, team) of a resource at a moment; the account's own where nobody else is known."""
         return self._with_account(ref.account, self._own(ref, when))
+
+    def name(self, ref: ResourceRef | None) -> str | None:
+        """What a listed resource is called."""
+        resource = None if ref is None else self._resources.get(ref)
+        return None if resource is None else resource.name
+
+    def tags(self, ref: ResourceRef | None, when: datetime) -> Tags:
+        """A listed resource's tags at a moment; None where they are not known."""
+        resource = None if ref is None else self._resources.get(ref)
+        if ref is None or resource is None:
+            return None
+        past = next((span for span in self._history.get(ref, ()) if when < span[0]), None)
+        return resource.tags if past is None else past[1]
+
+    def project(self, ref: ResourceRef, when: datetime) -> str | None:
+        """The ``project`` tag of a resource at a moment, else of the box it is attached to, else the account's own."""
+        return self._tagged_project(ref, when) or self._projects.get(ref.account)
+
+    def project_of(self, charge: Charge) -> str | None:
+        """The project of a bill row: its own tag, else the resource's at that time."""
+        if found := _project(charge.tags):
+            return found
+        ref = self.ref(charge.account, charge.resource_id)
+        told = None if ref is None else self._tagged_project(ref, charge.charge_period_start)
+        return told or self._projects.get(charge.account)
 
     def changes(self, ref: ResourceRef) -> list[datetime]:
         """When the answer of :meth:`at` may change, ascending."""
@@ -106,7 +137,13 @@ class Attribution:
 
     def _named(self, interval: Interval) -> Interval:
         owner, team = self.at(interval.ref, interval.started)
-        return replace(interval, owner=owner, team=team)
+        return replace(interval, owner=owner, team=team, project=self.project(interval.ref, interval.started))
+
+    def _tagged_project(self, ref: ResourceRef, when: datetime) -> str | None:
+        found = _project(self.tags(ref, when))
+        if found is None and (resource := self._resources.get(ref)) and (box := self._box(resource)) is not None:
+            return _project(self.tags(box, when))
+        return found
 
     def _own(self, ref: ResourceRef, when: datetime) -> Who:
         resource = self._resources.get(ref)
@@ -136,3 +173,8 @@ class Attribution:
     def _with_account(self, account: str, who: Who) -> Who:
         owner, team = self._accounts.get(account, (None, None))
         return who[0] or owner, who[1] or team
+
+
+def _project(tags: Tags) -> str | None:
+    found = folded_tag(tags or {}, PROJECT_TAG)
+    return None if found is None else found[1].strip() or None

@@ -26,7 +26,8 @@ from costguard.engine.forecast import Forecast
 from costguard.engine.meter import spend, unpriced
 from costguard.engine.remarks import Language, remark
 from costguard.engine.savings import savings_json
-from costguard.engine.spend import Line, SpendBook, drivers, rates_json, reach_json
+from costguard.engine.sharing import Sharing
+from costguard.engine.spend import DIMENSIONS, Line, SpendBook, drivers, rates_json, reach_json
 from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
 
@@ -53,6 +54,7 @@ class AuditFacts:
     intervals: Sequence[Interval]
     previous: Sequence[Interval] = ()
     bill: Bill = field(default_factory=Bill)
+    sharing: Sharing | None = None
     findings: Sequence[Finding] = ()
     actions: Sequence[Action] = ()
     savings: Sequence[Saving] = ()
@@ -109,7 +111,7 @@ def audit(facts: AuditFacts) -> dict[str, object]:
         *spend(facts.previous, *before, facts.zone, facts.bill.services),
         *spend(facts.intervals, start, until, facts.zone, facts.bill.services),
     ]
-    book = SpendBook(estimates, facts.bill, facts.rates, facts.zone, facts.now)
+    book = SpendBook(estimates, facts.bill, facts.rates, facts.zone, facts.now, facts.sharing)
     total, previous = book.total(start, until), book.total(*before)
     whole = _whole_days(facts)
     same_days = (before[0], min(before[0] + (whole - start), before[1]))
@@ -134,9 +136,7 @@ def audit(facts: AuditFacts) -> dict[str, object]:
             "previous": encode(previous.amount) if known_before else None,
             "bills": reach_json(facts.bill, facts.zone),
         }
-        | {
-            f"by_{name}": _lines(book.by(name, start, until)) for name in ("account", "service", "owner", "team", "day")
-        },
+        | {f"by_{name}": _lines(book.by(name, start, until)) for name in DIMENSIONS if name != "resource"},
         "payments": _payments(facts),
         "drivers": _named(drivers(book, (start, whole), same_days), names) if known_before else [],
         "budgets": list(facts.budgets),

@@ -5,7 +5,7 @@ is told beside it. Vouchers and credits are means of payment and never lower the
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -46,7 +46,7 @@ class Bill:
     services: Mapping[ResourceRef, str] = field(default_factory=dict)
 
 
-_Group = tuple[str, ResourceRef | None, str, datetime, datetime, str | None, str | None]
+_Group = tuple[str, ResourceRef | None, str, datetime, datetime, str | None, str | None, str | None]
 
 
 def read_bill(
@@ -64,9 +64,10 @@ def read_bill(
         if ref is not None and charge.service_name:
             services[ref] = charge.service_name
         owner, team = attribution.of_charge(charge)
+        project = attribution.project_of(charge)
         low = charge.charge_period_start
         high = min(charge.charge_period_end, low + _DAY)
-        group = sums.setdefault((charge.account, ref, charge.service_name, low, high, owner, team), {})
+        group = sums.setdefault((charge.account, ref, charge.service_name, low, high, owner, team, project), {})
         for basis, money in _amounts(charge):
             group[basis, money.currency] = group.get((basis, money.currency), 0) + money.nanos
         if charge.billing_period_start <= middle < charge.billing_period_end:
@@ -81,15 +82,13 @@ def read_bill(
                 min(charge.stage, known.stage, key=_STAGES.index) if known else charge.stage,
             )
     rows, effective = [], []
-    for (account, ref, service, low, high, owner, team), amounts in sums.items():
+    for (account, ref, service, low, high, owner, team, project), amounts in sums.items():
         for (basis, currency), nanos in amounts.items():
-            row = Spend(account, ref, service, low, high, Money(nanos, currency), False, owner, team)
+            row = Spend(account, ref, service, low, high, Money(nanos, currency), False, owner, team, project=project)
             if basis == _EFFECTIVE:
                 effective.append(row)
             else:
-                rows.append(
-                    Spend(account, ref, service, low, high, row.money, False, owner, team, Basis(basis))
-                )  # fmt: skip
+                rows.append(replace(row, basis=Basis(basis)))
     return Bill(
         tuple(rows), tuple(effective), {means: total(found) for means, found in sorted(payments.items())},
         total(invoiced), reach, services,

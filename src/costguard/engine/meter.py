@@ -30,7 +30,7 @@ _SERVICE = {
 # Two polls of the default five minutes: an open interval that was looked at since is seen, not assumed.
 SEEN_WITHIN = timedelta(minutes=10)
 
-_Run = tuple[ResourceRef, Money, str | None, str | None, bool]
+_Run = tuple[ResourceRef, Money, str | None, str | None, str | None, bool]
 
 
 def spend(
@@ -49,9 +49,9 @@ def spend(
     for interval in intervals:
         low, high = max(interval.started, start), min(interval.ended or end, end)
         if interval.per_hour and low < high:
-            run = (interval.ref, interval.per_hour, interval.owner, interval.team, interval.assumed)
+            run = (interval.ref, interval.per_hour, interval.owner, interval.team, interval.project, interval.assumed)
             runs.setdefault(run, []).append((low, high))
-    for (ref, per_hour, owner, team, assumed), pieces in runs.items():
+    for (ref, per_hour, owner, team, project, assumed), pieces in runs.items():
         for low, high in _joined(pieces):
             for day_low, day_high in _days(low, high, zone):
                 if money := per_hour.per_hour_for(day_high - day_low):
@@ -66,6 +66,7 @@ def spend(
                         owner=owner,
                         team=team,
                         assumed=assumed,
+                        project=project,
                     )
 
 

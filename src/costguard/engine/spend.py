@@ -15,13 +15,16 @@ from costguard.domain.codec import encode
 from costguard.domain.money import Money, total
 from costguard.domain.time import local_midnight
 from costguard.engine.billing import Bill
+from costguard.engine.sharing import Sharing
 from costguard.rules.currency import Rates
 from costguard.rules.spending import SETTLED
 
 UNALLOCATED = "unallocated"
-DIMENSIONS = ("account", "owner", "team", "service", "day", "resource")
+DIMENSIONS = ("account", "owner", "team", "project", "service", "day", "resource")
 # A bill line of these says nothing of who used what; the estimate does.
-_PEOPLE = ("owner", "team", "resource")
+_PEOPLE = ("owner", "team", "project", "resource")
+# Only these tell to whom the parts of a shared cost went.
+_SHARED = ("owner", "team", "project")
 _DAY = timedelta(days=1)
 
 
@@ -31,8 +34,9 @@ class Line:
     it unseen), ``billed`` what was payable; None where no bill speaks of it.
 
     ``difference`` is what was billed for the same days minus the estimate of those days, prepaid months spread over
-    their days; None where there is nothing to compare. ``discount`` is how much less was payable than the list price,
-    and explains that much of it.
+    their days; None where there is no bill or nothing was estimated on its days. ``discount`` is how much less was
+    payable than the list price, and explains that much of it. ``shared`` is the part of ``amount`` that came from
+    shared costs.
     """
 
     key: str
@@ -43,6 +47,7 @@ class Line:
     difference: Money | None
     compared: Money
     discount: Money | None
+    shared: Money
 
     def json(self) -> dict[str, object]:
         share = None
@@ -58,15 +63,41 @@ class Line:
             "difference": encode(self.difference),
             "difference_percent": share,
             "discount": encode(self.discount),
+            "shared": encode(self.shared),
             "known": "estimate" if self.billed is None else "bill" if not self.estimated else "bill and estimate",
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What is known of the same days: rows that count, estimates, and the bill in three views."""
+
+    counted: list[tuple[date, Spend]]
+    estimates: list[tuple[date, Spend]]
+    billed: list[tuple[date, Spend]]
+    effective: list[tuple[date, Spend]]
+    listed: list[tuple[date, Spend]]
+
+    def divided(self, sharing: Sharing) -> "_Sides":
+        """Each with shared costs divided by the same weights: what each one itself cost in a month."""
+        weights = sharing.weights(self.counted)
+        sides = (self.counted, self.estimates, self.billed, self.effective, self.listed)
+        return _Sides(*(list(sharing.spread(side, weights)) for side in sides))
 
 
 class SpendBook:
     """All that is known of the money of a stretch of time. ``estimates`` and the bill's rows may reach further back
     than what is asked for. ``apart`` sums what no rate converts; ``rates`` are those that were used."""
 
-    def __init__(self, estimates: Iterable[Spend], bill: Bill, rates: Rates, zone: ZoneInfo, now: datetime) -> None:
+    def __init__(
+        self,
+        estimates: Iterable[Spend],
+        bill: Bill,
+        rates: Rates,
+        zone: ZoneInfo,
+        now: datetime,
+        sharing: Sharing | None = None,
+    ) -> None:
         self.currency, self.zone, self.now = rates.currency, zone, now
         self._rates = rates
         self._days: dict[datetime, date] = {}
@@ -78,6 +109,8 @@ class SpendBook:
         self._listed = self._converted(r for r in bill.rows if r.basis is Basis.LIST)
         self._covered = {(day, row.account) for day, row in self._billed}
         self._counted = {people: self._chosen(people=people) for people in (False, True)}
+        whole = _Sides(self._counted[True], self._estimates, self._billed, self._effective, self._listed)
+        self._divided = whole.divided(sharing) if sharing else whole
 
     @property
     def apart(self) -> tuple[Money, ...]:
@@ -88,16 +121,20 @@ class SpendBook:
         """Everything in [start, end), local midnights of the zone."""
         lines = self._lines(lambda day, row: "total", start, end, people=False)
         zero = Money.zero(self.currency)
-        return lines[0] if lines else Line("total", zero, zero, zero, None, None, zero, None)
+        return lines[0] if lines else Line("total", zero, zero, zero, None, None, zero, None, zero)
 
     def by(self, dimension: str, start: datetime, end: datetime) -> list[Line]:
         """One line per key of :data:`DIMENSIONS`, the dearest first; days in their order."""
-        lines = self._lines(_KEYS[dimension], start, end, people=dimension in _PEOPLE)
+        lines = self._lines(
+            _KEYS[dimension], start, end, people=dimension in _PEOPLE, shared=dimension in _SHARED
+        )  # fmt: skip
         if dimension == "day":
             return sorted(lines, key=lambda line: line.key)
         return sorted(lines, key=lambda line: (-line.amount.nanos, line.key))
 
-    def _lines(self, key: Callable[[date, Spend], str], start: datetime, end: datetime, *, people: bool) -> list[Line]:
+    def _lines(
+        self, key: Callable[[date, Spend], str], start: datetime, end: datetime, *, people: bool, shared: bool = False
+    ) -> list[Line]:
         low, high = start.astimezone(self.zone).date(), (end - timedelta(microseconds=1)).astimezone(self.zone).date()
 
         def sums(rows: Iterable[tuple[date, Spend]]) -> dict[str, int]:
@@ -108,10 +145,14 @@ class SpendBook:
                     found[name] = found.get(name, 0) + row.money.nanos
             return found
 
-        counted, estimated = sums(self._counted[people]), sums(self._estimates)
-        assumed = sums(pair for pair in self._estimates if pair[1].assumed)
-        billed, effective, listed = sums(self._billed), sums(self._effective), sums(self._listed)
-        compared = sums(pair for pair in self._estimates if (pair[0], pair[1].account) in self._covered)
+        whole = _Sides(self._counted[people], self._estimates, self._billed, self._effective, self._listed)
+        of = self._divided if shared else whole
+        counted, estimated = sums(of.counted), sums(of.estimates)
+        assumed = sums(pair for pair in of.estimates if pair[1].assumed)
+        billed, effective, listed = sums(of.billed), sums(of.effective), sums(of.listed)
+        compared = sums(pair for pair in of.estimates if (pair[0], pair[1].account) in self._covered)
+        comparable = any(compared.values())
+        parts = sums(pair for pair in of.counted if pair[1].shared is not None)
 
         def money(nanos: int) -> Money:
             return Money(nanos, self.currency)
@@ -123,9 +164,10 @@ class SpendBook:
                 money(estimated.get(name, 0)),
                 money(assumed.get(name, 0)),
                 money(billed[name]) if name in billed else None,
-                money(effective[name] - compared.get(name, 0)) if name in effective else None,
+                money(effective[name] - compared.get(name, 0)) if comparable and name in effective else None,
                 money(compared.get(name, 0)),
                 money(listed[name] - billed.get(name, 0)) if name in listed else None,
+                money(parts.get(name, 0)),
             )
             for name in {**counted, **estimated, **billed}
         ]
@@ -184,6 +226,7 @@ _KEYS: Mapping[str, Callable[[date, Spend], str]] = {
     "account": lambda day, row: row.account,
     "owner": lambda day, row: row.owner or UNALLOCATED,
     "team": lambda day, row: row.team or UNALLOCATED,
+    "project": lambda day, row: row.project or UNALLOCATED,
     "service": lambda day, row: row.service,
     "day": lambda day, row: day.isoformat(),
     "resource": lambda day, row: str(row.ref) if row.ref is not None else f"{row.account}: {row.service}",

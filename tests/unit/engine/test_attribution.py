@@ -65,3 +65,28 @@ def test_a_bill_row_goes_by_its_own_tags_else_by_the_resource_at_that_time() -> 
     assert known.of_charge(make_charge()) == (None, None)
     unread = attribution(history={BOX.ref: [(day + timedelta(days=1), None)]})
     assert unread.of_charge(replace(make_charge(resource_id="i-1"))) == (None, None)
+
+
+def test_projects_come_from_tags_of_the_time_from_the_box_and_from_the_account() -> None:
+    """I24: a project tag that appears today says nothing of yesterday."""
+    box = replace(BOX, tags={"Project": "chat"})
+    found = Attribution(
+        [box, DISK, LOOSE], OWNERS, {}, {box.ref: [(NOW, {"owner": "zw"})]}, {}, {LOOSE.ref.account: "rest"}
+    )
+    assert found.project(box.ref, NOW) == "chat"
+    assert found.project(box.ref, NOW - timedelta(seconds=1)) == "rest"
+    assert found.project(DISK.ref, NOW) == "chat", "a disk goes with the box it is attached to"
+    assert found.project(LOOSE.ref, NOW) == "rest"
+    row = make_charge(account=box.ref.account, resource_id=box.ref.id, charge_period_start=NOW)
+    assert found.project_of(row) == "chat"
+    assert found.project_of(replace(row, tags={"project": "own"})) == "own"
+    assert found.project_of(replace(row, resource_id=None)) == "rest"
+
+
+def test_what_a_bills_tags_leave_out_comes_from_the_resource_of_that_time() -> None:
+    """A bill tells only the tags that were activated for it; a later claim is not retroactive."""
+    found = attribution(claims={BOX.ref: Claimed("li", NOW)})
+    row = make_charge(account=BOX.ref.account, resource_id=BOX.ref.id, tags={"Name": "x"})
+    told = found.at(BOX.ref, NOW - timedelta(hours=1))
+    assert found.of_charge(replace(row, charge_period_start=NOW - timedelta(hours=1))) == told
+    assert found.of_charge(replace(row, charge_period_start=NOW))[0] == "li"
