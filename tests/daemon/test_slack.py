@@ -6,6 +6,7 @@ The bot warns with buttons; presses come by Socket Mode on threads of their own,
 import contextlib
 import logging
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from costguard.notify.slack.socket import Patience, SlackSocket
 from costguard.testing.clock import FakeClock
 from costguard.web.site import create
 from tests.daemon.rig import IDLE, MINUTE, Cloud, lines, rows, start
+from tests.daemon.test_service import free_port, running
 from tests.fakes.slack_api import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackApi
 from tests.fakes.slack_events import SlackDeliveries
 from tests.fakes.slack_message import Posted
@@ -57,6 +59,24 @@ owners:
   - {{name: li, email: li@example.com}}
 notify: {{default: [team], quiet_hours: null}}
 policies: [policies.yaml]
+"""
+SERVICE = """\
+version: 1
+database: sqlite:///costguard.db
+timezone: UTC
+language: en
+currency: CNY
+mode: dry_run
+accounts:
+  - {{name: sim, provider: simulated, options: {{cloud: rack}}}}
+channels:
+  - {{name: team, kind: slack, token: "{token}", app_token: "{app_token}", channel: C012AB3CD, endpoint: "{endpoint}"}}
+owners:
+  - {{name: zhangwei, slack: U012ZHANG}}
+notify: {{default: [team]}}
+policies: []
+web: {{listen: "127.0.0.1:{port}"}}
+schedule: {{heartbeat: 1s, act: 1s, deliver: 1s, cycle: 1s}}
 """
 HASTY = Patience(
     open=timedelta(seconds=3), alive=timedelta(seconds=0.5), steady=timedelta(0), backoff=(timedelta(seconds=0.05),),
@@ -342,3 +362,23 @@ def test_what_is_not_signed_is_refused(posted_to: tuple[Office, str]) -> None:
     commands = SlackDeliveries(office.slack, f"{url}/commands")
     assert commands.deliver(b"ssl_check=1&token=x").status == 200
     assert [line for line in lines(office.app.database) if line.kind is LedgerKind.LEVER] == []
+
+
+@pytest.mark.slow
+def test_the_service_hears_people_and_ends_on_sigterm(tmp_path: Path) -> None:
+    """The real process: connected once it leads, answers a command, gone within seconds of SIGTERM."""
+    with SlackApi() as slack, Platform(slack) as platform:
+        port = free_port()
+        path = tmp_path / "costguard.yaml"
+        path.write_text(SERVICE.format(token=BOT_TOKEN, app_token=APP_TOKEN, endpoint=slack.api_url, port=port), "utf-8")
+        with running(["-m", "costguard", "run", "-c", str(path)], port, tmp_path) as service:
+            service.hear("channel team: Socket Mode is connected")
+            assert platform.slash(ZW, "who is burning").wait().acked
+            eventually(lambda: slack.posted, 20)
+            assert "/h now" in slack.posted[-1].text
+            assert "costguard_chat_connected{channel=\"team\"} 1.0" in service.get("/metrics")[1]
+            code, seconds = service.end(signal.SIGTERM, 30)
+            assert (code, seconds < 20) == (0, True)
+            log = "\n".join(service.said)
+        assert not [secret for secret in (BOT_TOKEN, APP_TOKEN, "ticket=") if secret in log]
+        eventually(lambda: platform.lines == [])
