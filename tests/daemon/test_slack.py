@@ -370,13 +370,15 @@ def test_the_service_hears_people_and_ends_on_sigterm(tmp_path: Path) -> None:
     with SlackApi() as slack, Platform(slack) as platform:
         port = free_port()
         path = tmp_path / "costguard.yaml"
-        path.write_text(SERVICE.format(token=BOT_TOKEN, app_token=APP_TOKEN, endpoint=slack.api_url, port=port), "utf-8")
+        path.write_text(
+            SERVICE.format(token=BOT_TOKEN, app_token=APP_TOKEN, endpoint=slack.api_url, port=port), "utf-8"
+        )
         with running(["-m", "costguard", "run", "-c", str(path)], port, tmp_path) as service:
             service.hear("channel team: Socket Mode is connected")
-            assert platform.slash(ZW, "who is burning").wait().acked
+            assert platform.slash(ZW, "状态").wait().acked
             eventually(lambda: slack.posted, 20)
-            assert "/h now" in slack.posted[-1].text
-            assert "costguard_chat_connected{channel=\"team\"} 1.0" in service.get("/metrics")[1]
+            assert slack.posted[-1].text.endswith("Nothing is to be stopped.")
+            assert 'costguard_chat_connected{channel="team"} 1.0' in service.get("/metrics")[1]
             code, seconds = service.end(signal.SIGTERM, 30)
             assert (code, seconds < 20) == (0, True)
             log = "\n".join(service.said)

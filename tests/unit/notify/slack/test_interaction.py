@@ -47,7 +47,14 @@ def test_a_press_of_another_shape_says_what_is_missing(changes: dict[str, Any]) 
 
 
 def test_a_command() -> None:
-    form = {"user_id": "U1", "user_name": "zw", "channel_id": "C1", "text": "status", "trigger_id": "9", "response_url": "u"}
+    form = {
+        "user_id": "U1",
+        "user_name": "zw",
+        "channel_id": "C1",
+        "text": "status",
+        "trigger_id": "9",
+        "response_url": "u",
+    }
     assert typed(form) == Typed(Who("U1", "zw"), "C1", "status", "9", "u")
     assert typed({**form, "text": ""}).text == ""
     with pytest.raises(StrangePayload):

@@ -25,7 +25,9 @@ def test_the_published_example() -> None:
     assert not genuine(SECRET, str(int(STAMP) + 1), SIGNATURE, BODY, THEN)
 
 
-@pytest.mark.parametrize(("apart", "fine"), [(5 * MINUTES, True), (-5 * MINUTES, True), (6 * MINUTES, False), (-6 * MINUTES, False)])
+@pytest.mark.parametrize(
+    ("apart", "fine"), [(5 * MINUTES, True), (-5 * MINUTES, True), (6 * MINUTES, False), (-6 * MINUTES, False)]
+)
 def test_five_minutes_either_way(apart: timedelta, fine: bool) -> None:
     assert genuine(SECRET, STAMP, SIGNATURE, BODY, THEN + apart) is fine
 

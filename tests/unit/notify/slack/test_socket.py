@@ -81,7 +81,13 @@ def test_an_envelope_is_acknowledged_before_it_is_worked_on(slack: SlackApi, pla
         assert all(envelope.wait().acked for envelope in envelopes)
         go.set()
         eventually(lambda: len(made.incoming) == 5)
-        assert {i.text for i in made.incoming if isinstance(i, Typed)} == {"status", "help", "why a", "keep a", "resume"}
+        assert {i.text for i in made.incoming if isinstance(i, Typed)} == {
+            "status",
+            "help",
+            "why a",
+            "keep a",
+            "resume",
+        }
     finally:
         go.set()
         made.socket.stop()
