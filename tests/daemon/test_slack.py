@@ -364,6 +364,24 @@ def test_what_is_not_signed_is_refused(posted_to: tuple[Office, str]) -> None:
     assert [line for line in lines(office.app.database) if line.kind is LedgerKind.LEVER] == []
 
 
+def test_a_rung_for_the_owner_alone_is_a_direct_message(office: Office) -> None:
+    """``to: [owner]``: li is known by an address that Slack knows; presses count there as well."""
+    office.press("keep_2h")
+    office.cloud.add("b", tags={"owner": "li"}, name="eval-1")
+    path = office.app.config.path.parent / "policies.yaml"
+    path.write_text(IDLE.replace("{do: warn}\n", "{do: warn, to: [owner]}\n", 1), "utf-8")
+    app = start(load(office.app.config.path, {}), office.cloud, office.clock)
+    office.app.lead.give_up()
+    app.lead.round()
+    app.identify()
+    run_once(app)
+    (message,) = (posted for posted in office.slack.posted if posted.channel == office.slack.people[LI].dm)
+    assert "Stopping in 30 min: eval-1" in message.text
+    office.press("keep_2h", LI, message)
+    assert "li keeps eval-1" in office.shown(message)
+    app.close()
+
+
 @pytest.mark.slow
 def test_the_service_hears_people_and_ends_on_sigterm(tmp_path: Path) -> None:
     """The real process: connected once it leads, answers a command, gone within seconds of SIGTERM."""

@@ -148,3 +148,23 @@ def test_prune_keeps_what_is_unsent(database: Database) -> None:
         assert outbox.prune(conn, NOW + timedelta(days=400)) == 3
         assert outbox.prune(conn, NOW + timedelta(days=400)) == 0
         assert [one.id for one in outbox.list_notices(conn)] == ["note-2"]
+
+
+def test_where_a_story_began(database: Database) -> None:
+    """The first message since the story last ended; a digest's line began none, a failure ends none."""
+    told = [
+        (NoticeKind.WARN, "C/1", SendReason.FIRST), (NoticeKind.WARN, "C/2", SendReason.CHANGED),
+        (NoticeKind.FAILED, "C/3", SendReason.CHANGED), (NoticeKind.RESULT, "C/4", SendReason.CHANGED),
+        (NoticeKind.WARN, "C/5", SendReason.DIGESTED), (NoticeKind.WARN, "C/6", SendReason.CHANGED),
+    ]  # fmt: skip
+    seen = []
+    for number, (kind, ref, reason) in enumerate(told):
+        with database.write() as conn:
+            sent = notice(
+                number, kind=kind, alert_key="story", state=NoticeState.SENT, reason=reason, message_ref=ref,
+                sent_at=NOW + number * MINUTE,
+            )  # fmt: skip
+            outbox.enqueue(conn, [sent])
+            seen.append(outbox.began(conn, "story", "ops"))
+            assert outbox.began(conn, "story", "elsewhere") is None
+    assert seen == ["C/1", "C/1", "C/1", None, None, "C/6"]

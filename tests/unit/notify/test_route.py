@@ -107,3 +107,31 @@ def test_a_fallback_copy_that_the_channel_already_has_is_the_same_message() -> N
     """Without an owner to be told there is no second copy in a channel that already got one."""
     ops, team = drafted(to=("ops", "team"))
     assert fallback_copy(ops, "team", NOW, None).idem_key == team.idem_key
+
+
+@pytest.mark.parametrize(
+    ("to", "owner", "personal"),
+    [
+        (("owner",), "zhangwei", {"ops": True}),
+        (("owner",), "lilei", {"team": True}),
+        (("lilei",), "zhangwei", {"team": True}),
+        (("owner", "ops"), "lilei", {"team": True, "ops": False}),
+        (("owner", "team"), "lilei", {"team": False}),
+        ((), "zhangwei", {"ops": False}),
+        ((), "lilei", {"team": True}),
+        (("owner",), None, {"ops": False}),
+    ],
+)
+def test_what_only_one_person_asked_for_is_personal(
+    to: tuple[str, ...], owner: str | None, personal: dict[str, bool]
+) -> None:
+    """A conversation that the rung or the default names is everybody's, also when it can mention the owner."""
+    assert {n.channel: n.personal for n in drafted(to=to, owner=owner)} == personal
+
+
+def test_a_channel_that_finds_people_by_address_is_a_route() -> None:
+    places = {"mute": Place("mute", "slack"), "bot": Place("bot", "slack", by_email=True)}
+    he = Person("he", email="he@example.com")
+    routing = Routing(places, {"he": he}, default=("mute",))
+    (found,) = route(Draft(NoticeKind.WARN, "a", "k", {}, NOW, to=("owner",), owner="he"), routing)
+    assert (found.channel, found.personal, found.mention) == ("bot", True, ("he",))

@@ -78,7 +78,8 @@ class SlackBot:
 
     def update(self, conversation: str, ts: str, shown: Mapping[str, Any]) -> None:
         """Changes a message of the bot's own for everybody. ``shown``: ``text`` and ``blocks``. Raises SlackError."""
-        self.api.call("chat.update", {"channel": conversation, "ts": ts, **shown})
+        # Blocks that are left out would stay as they were.
+        self.api.call("chat.update", {"channel": conversation, "ts": ts, "blocks": [], **shown})
 
     def _follow(self, message: Message, conversation: str, ts: str) -> Receipt:
         thread = {"channel": conversation, "thread_ts": ts}

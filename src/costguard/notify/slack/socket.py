@@ -125,12 +125,10 @@ class SlackSocket:
                 failures = 0 if self._steady(began) else failures + 1
             except SlackError as error:
                 failures += 1
-                self._note(connected=False, error=f"{error.code}: {error.detail}", hint=error.hint)
-                log.warning("Socket Mode cannot be opened: %s", error)
+                self._fell(f"{error.code}: {error.detail}", error.hint)
             except WebSocketError as error:
                 failures += 1
-                self._note(connected=False, error=str(error))
-                log.warning("channel %s: Socket Mode cannot be opened: %s", self.name, error)
+                self._fell(str(error), None)
             except Exception:  # the last line of defence of a loop: buttons must not end with a bug
                 failures += 1
                 self._note(connected=False, error="a fault of costguard's own; see the log")
@@ -218,6 +216,12 @@ class SlackSocket:
         while not self._stop.is_set() and (left := ends - _MACHINE.monotonic()) > 0:
             self._beat()
             self._stop.wait(min(_TURN, left))
+
+    def _fell(self, error: str, hint: str | None) -> None:
+        """It could not be opened. Told once for each reason: the attempts go on."""
+        level = logging.DEBUG if self.state.error == error else logging.WARNING
+        log.log(level, "channel %s: Socket Mode cannot be opened: %s%s", self.name, error, f" ({hint})" if hint else "")
+        self._note(connected=False, error=error, hint=hint)
 
     def _note(self, *, connected: bool, error: str = "", hint: str | None = None) -> None:
         with self._lock:
