@@ -36,12 +36,12 @@ def probe(api: SlackApi, app_token: str | None, *, listens: bool) -> Iterator[Ch
 
 def _scopes(granted: frozenset[str], listens: bool) -> Iterator[ChannelProbe]:
     if "chat:write" not in granted:
-        yield ChannelProbe("the scope chat:write is missing: the bot can send nothing", False, _APP)
+        yield ChannelProbe("missing scope: chat:write; the bot can send nothing", False, _APP)
     if listens and "commands" not in granted:
-        yield ChannelProbe("the scope commands is missing: /costguard does nothing", None, _APP)
+        yield ChannelProbe("missing scope: commands; /costguard does nothing", None, _APP)
     by_email = {"users:read", "users:read.email"} - granted
     if by_email:
-        text = f"the scopes {' and '.join(sorted(by_email))} are missing: owners are not found by their email"
+        text = f"missing scopes: {', '.join(sorted(by_email))}; owners are not found by their email"
         yield ChannelProbe(text, None, f"{_APP}, or give each owner their member id (slack: U…)")
 
 
