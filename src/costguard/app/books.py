@@ -19,7 +19,7 @@ from costguard.domain.charge import Balance
 from costguard.domain.resource import Resource, ResourceRef, State
 from costguard.domain.time import parse_duration
 from costguard.engine.history import Run
-from costguard.store import charges
+from costguard.store import charges, imports
 
 _BILL_DELAY = timedelta(hours=24)
 # The newest balance before a history still says what was there at its begin.
@@ -55,7 +55,7 @@ def known_bills(
         conn, start, until, zone, statuses=(), known=known, owners=app.settings.owners, bases=tuple(Basis)
     )
     imported: dict[str, list[datetime]] = defaultdict(list)
-    for one in charges.imports(conn):
+    for one in imports.imports(conn):
         imported[one.account].append(one.at)
     late = {name: _delay(account) for name, account in app.accounts.items()}
     return tuple(
