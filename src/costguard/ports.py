@@ -280,8 +280,9 @@ class Channel(Protocol):
     kind: str
     max_per_minute: int
     render_format: str
-    idempotent: bool
 
+    @property
+    def idempotent(self) -> bool: ...
     def send(self, message: Message) -> Receipt: ...
 
 

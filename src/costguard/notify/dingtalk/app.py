@@ -1,8 +1,8 @@
 """DingTalk as an application of the organisation: cards with buttons, and a robot for everything else.
 
 What has buttons or mentions somebody goes out as an interactive card, and the card is what is updated later. What a
-card cannot hold is markdown from the application's robot, and so is everything once DingTalk has said that the
-application may send no cards. A robot cannot mention in a group, so those whom it should are written to directly. A
+card cannot hold is markdown from the application's robot, and so is everything for an hour after DingTalk has said that
+the application may send no cards. A robot cannot mention in a group, so those whom it should are written to directly. A
 card's outTrackId is its key against duplicates; the robot has none.
 """
 
@@ -40,7 +40,7 @@ _GONE = frozenset({"param.cardNotExist", "param.outTrackIdNotExist"})
 _ALONE, _DELIVER = "oToMessages", "deliver"
 _UNREACHABLE = frozenset({_ALONE, _DELIVER, "staffId.notExisted", "param.userIdNotExist"})
 _QUIET = frozenset({NoticeKind.KEPT, NoticeKind.CLEARED})
-_TRY_CARDS_AGAIN = timedelta(hours=24)
+_TRY_CARDS_AGAIN = timedelta(hours=1)
 
 
 class Memory(Protocol):
@@ -63,7 +63,6 @@ class DingTalkApp:
         self.application = config.client_id.get_secret_value()
         self._robot = config.robot_code or self.application
         self._template = config.card_template
-        self.idempotent = self._template is not None
         self._clock = clock
         self._cards_again: datetime | None = None
         self.proxy = config.proxy
@@ -89,6 +88,11 @@ class DingTalkApp:
         if self.memory is not None:
             self.memory.remember(conversation)
         self._conversation = conversation
+
+    @property
+    def idempotent(self) -> bool:
+        """As long as there are cards: messages of the robot have no key."""
+        return self._cards
 
     @property
     def _cards(self) -> bool:
@@ -126,7 +130,14 @@ class DingTalkApp:
         """To one person, or into the group."""
         wanted = (message.buttons or message.mentions) and not message.plain
         if wanted and "card" in message.payload and self._cards:
-            return self._card(message, to)
+            try:
+                return self._card(message, to)
+            except ApiError as error:
+                if error.code not in _NO_CARDS:
+                    raise
+                # It was refused, so nothing went out: the same in words is better than a warning that comes late.
+                self._cards_again = self._clock.now() + _TRY_CARDS_AGAIN
+                log.warning("channel %s: in words, without buttons: %s", self.name, error)
         param = _text(message.body) if message.plain else self._markdown(message.title, message.body)
         if to is not None:
             self._alone(param, to)
@@ -203,9 +214,6 @@ class DingTalkApp:
         try:
             self._accepted(self.api.call("POST", "/v1.0/card/instances/createAndDeliver", self._sized(body)))
         except ApiError as error:
-            if error.code in _NO_CARDS:
-                # The next attempt says it without buttons, rather than never.
-                self._cards_again = self._clock.now() + _TRY_CARDS_AGAIN
             # An earlier attempt of ours, whose answer was lost, has sent it.
             if error.code != _SENT_ALREADY:
                 raise
