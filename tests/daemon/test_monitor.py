@@ -187,7 +187,7 @@ def test_two_machines_of_one_label_value_stop_nothing(
     assert rows(app.database) == ()
     assert cloud.stops() == []
     why = "two cards with the number 0 tell of it at once: GPU-x, GPU-y"
-    assert sight(app) == (SourceState.OK, 0, f"ambiguous: {why}")
+    assert sight(app) == (SourceState.OK, 0, f"ambiguous: a: {why}")
     (shown,) = [s for s in explain(app, "a")["sources"] if s["source"] == "prometheus:dcgm"]  # type: ignore[attr-defined]
     assert shown["error"] == why
     found = [check for check in examine(app, metrics=True) if check.area == "metrics dcgm"]

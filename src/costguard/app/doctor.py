@@ -132,7 +132,7 @@ def _monitor(app: App, monitor: Monitor, metrics: bool) -> Iterator[Check]:
         yield Check(area, Finding.WARNING, f"{ref} is refused: {why}", "its use is unknown, so it is never stopped")
     if seen.unmatched:
         label, some = monitor.reader.how.label, ", ".join(seen.unmatched[:_CANDIDATES])
-        text = f"{len(seen.unmatched)} values of {label} are no running box: {some}"
+        text = f"values of {label} that are no running box ({len(seen.unmatched)}): {some}"
         yield Check(area, Finding.INFO, text, "machines of nobody here, or join: {to: …, map: …} is needed")
 
 

@@ -67,11 +67,19 @@ class _Story(View):
         say(f"  {activity['verdict']}: {activity['reason']}")
         if document["protection"]:
             say(f"  protected: {document['protection']['why']}", "yellow")
+        for source in document["sources"]:
+            state = "stale" if source["state"] == "ok" and not source["fresh"] else source["state"]
+            if state != "ok" or source["error"]:
+                words = [source["source"], *([state] if state != "ok" else []), *filter(None, [source["error"]])]
+                say(f"  {': '.join(words)}", "yellow")
+        # Which source says what matters most where several speak.
+        several = len({s["source"] for s in document["signals"]}) > 1
         self.screen.table(
             "\nsignals",
             [
-                Column("METRIC"), Column("CARD", right=True), Column("SOURCE", drop=1), Column("WINDOW", right=True),
-                Column("MAX", right=True), Column("MEAN", right=True), Column("COVERAGE", right=True),
+                Column("METRIC"), Column("CARD", right=True), Column("SOURCE", drop=0 if several else 1),
+                Column("WINDOW", right=True), Column("MAX", right=True),
+                Column("MEAN", right=True, drop=1 if several else 0), Column("COVERAGE", right=True),
                 Column("NEWEST", right=True),
             ],
             [

@@ -191,7 +191,7 @@ class Monitor:
 
     def _notes(self, found: Found, boxes: Sequence[Resource]) -> list[str]:
         """What a person must hear, though something was read."""
-        notes = _few(sorted(set(found.ambiguous.values())), "ambiguous: ")
+        notes = _few([f"{ref.id}: {why}" for ref, why in sorted(found.ambiguous.items())], "ambiguous: ")
         notes += _few(found.notes)
         told_of = [box for box in boxes if self.may_tell_of(box)]
         if told_of and not found.matched and not found.ambiguous:

@@ -11,7 +11,7 @@ from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Answer, GuardCode, Verdict
 from costguard.domain.finding import EvidenceValue, Finding, Judgement, Outcome, Subject, SubjectType
 from costguard.domain.resource import Resource, ResourceRef
-from costguard.domain.snapshot import Snapshot
+from costguard.domain.snapshot import Snapshot, SourceState
 from costguard.engine.activity import activity_of
 from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation, Prepared
@@ -225,7 +225,10 @@ def _sources(ref: ResourceRef, snapshot: Snapshot) -> list[Document]:
     found += [
         {
             "source": f"{s.source}:{s.account}", "state": s.state.value, "fresh": s.fresh(snapshot.now),
-            "age": s.age(snapshot.now), "error": snapshot.refused_by.get(ref, {}).get(s.account) or s.error,
+            "age": s.age(snapshot.now),
+            # A note on an answer that came is about other boxes.
+            "error": snapshot.refused_by.get(ref, {}).get(s.account)
+            or (s.error if s.state is not SourceState.OK else None),
         }
         for s in snapshot.monitors()
     ]  # fmt: skip

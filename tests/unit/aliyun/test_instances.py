@@ -30,6 +30,11 @@ def test_a_running_box_in_all_its_fields() -> None:
     assert found.tags == {"owner": "张伟"}
     assert found.attributes["zone"] == "cn-beijing-h"
     assert found.attributes["public_ip"] == "47.93.0.1"
+    assert (found.attributes["private_ip"], found.attributes["hostname"]) == ("192.168.0.7", "train-03")
+
+
+def test_a_box_on_the_classic_network_has_its_address_elsewhere() -> None:
+    assert resource(box(network="classic")).attributes["private_ip"] == "10.1.2.3"
 
 
 def test_an_untagged_box_has_no_tags_member_and_no_tags() -> None:

@@ -140,6 +140,18 @@ def test_a_public_ip_is_elastic_or_lost(association: dict[str, str] | None, expe
     assert found.attributes.get("public_ip") == expected
 
 
+def test_the_addresses_and_names_by_which_a_metric_may_call_it() -> None:
+    interfaces = [
+        {"Attachment": {"DeviceIndex": n, "AttachTime": NOON}, "PrivateIpAddresses": [{"PrivateIpAddress": ip}]}
+        for n, ip in enumerate(("10.0.0.5", "10.0.9.5"))
+    ]
+    named = {"PrivateIpAddress": "10.0.0.5", "PrivateDnsName": "ip-10-0-0-5.ec2.internal"}
+    facts = resource(box(extra={**named, "NetworkInterfaces": interfaces})).attributes
+    assert facts["private_ip"] == "10.0.0.5,10.0.9.5"
+    assert facts["hostname"] == "ip-10-0-0-5.ec2.internal,ip-10-0-0-5"
+    assert not {"private_ip", "hostname"} & resource(box()).attributes.keys()
+
+
 @pytest.mark.parametrize(
     ("text", "cap"), [("1.250000", Money.of("1.25", "USD")), ("0", None), ("", None), (None, None), ("nan", None)]
 )

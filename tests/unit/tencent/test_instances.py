@@ -33,6 +33,7 @@ def test_every_field_comes_through() -> None:
     facts = found.attributes
     assert (facts["zone"], facts["auto_renew"], facts["deletion_protection"]) == ("ap-beijing-3", "yes", "on")
     assert facts["project"] == "0"
+    assert facts["private_ip"] == "10.0.0.3"
 
 
 @pytest.mark.parametrize("serial", [3, 4])
