@@ -1,6 +1,7 @@
 """The outbox: queued once, claimed by one, sent at least once."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -165,6 +166,19 @@ def test_where_a_story_began(database: Database) -> None:
                 sent_at=NOW + number * MINUTE,
             )  # fmt: skip
             outbox.enqueue(conn, [sent])
-            seen.append(outbox.began(conn, "story", "ops"))
-            assert outbox.began(conn, "story", "elsewhere") is None
+            seen.append(outbox.began(conn, sent))
+            assert outbox.began(conn, replace(sent, channel="elsewhere")) is None
     assert seen == ["C/1", "C/1", "C/1", None, None, "C/6"]
+
+
+def test_a_story_told_to_one_person_is_another_than_the_channels(database: Database) -> None:
+    """Who was written to directly gets the rest directly; the channel, and the next person, hear it from its start."""
+    mine = notice(
+        1, kind=NoticeKind.WARN, alert_key="story", state=NoticeState.SENT, message_ref="D/1", sent_at=NOW,
+        personal=True, mention=("zhangwei",),
+    )  # fmt: skip
+    with database.write() as conn:
+        outbox.enqueue(conn, [mine])
+        assert outbox.began(conn, mine) == "D/1"
+        assert outbox.began(conn, replace(mine, mention=("lilei",))) is None
+        assert outbox.began(conn, replace(mine, personal=False)) is None

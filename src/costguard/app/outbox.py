@@ -97,9 +97,9 @@ class StoreOutbox:
             return None
         return Sent(found.alert_key, found.channel, found.kind, found.facts_hash, found.sent_at)
 
-    def began(self, alert_key: str, channel: str) -> str | None:
+    def began(self, notice: Notice) -> str | None:
         with self._database.read() as conn:
-            return outbox.began(conn, alert_key, channel)
+            return outbox.began(conn, notice)
 
     def last_sent_at(self, channel: str) -> datetime | None:
         with self._database.read() as conn:

@@ -113,9 +113,9 @@ class Outbox(Protocol):
 
     def last_sent(self, alert_key: str, channel: str) -> Sent | None: ...
 
-    def began(self, alert_key: str, channel: str) -> str | None:
-        """The ``message_ref`` of the message that began the alert's story in this channel; None when none did since
-        it last ended, or the platform gave no ref. What a digest told began no story."""
+    def began(self, notice: Notice) -> str | None:
+        """The ``message_ref`` of the message that began the story of ``notice`` in its channel, for the same people;
+        None when none did since it last ended, or the platform gave no ref. What a digest told began no story."""
         ...
 
     def last_sent_at(self, channel: str) -> datetime | None:

@@ -231,7 +231,7 @@ class ChannelWorker:
         return replace(
             message,
             to=next(iter(handles.values()), None) if notice.personal else None,
-            follows=None if alone else self._outbox.began(notice.alert_key, self.channel.name),
+            follows=None if alone else self._outbox.began(notice),
             outcome=notice.kind.outcome or notice.facts.get("recovered") is True,
         )
 

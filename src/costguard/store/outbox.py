@@ -166,21 +166,24 @@ def list_notices(
     return _all(conn, query.limit(limit))
 
 
-def began(conn: Connection, alert_key: str, channel: str) -> str | None:
-    """The ``message_ref`` of the message that began a story in a channel and that nothing has ended since."""
+def began(conn: Connection, notice: Notice) -> str | None:
+    """The ``message_ref`` of the message that began the story of ``notice`` for its audience (a channel, or one person
+    there) and that nothing has ended since."""
     query = (
-        select(table.c.kind, table.c.message_ref)
+        select(table.c.kind, table.c.message_ref, table.c.mention)
         .where(
-            table.c.alert_key == alert_key,
-            table.c.channel == channel,
+            table.c.alert_key == notice.alert_key,
+            table.c.channel == notice.channel,
+            table.c.personal.is_(notice.personal),
             table.c.state == NoticeState.SENT,
             table.c.reason != SendReason.DIGESTED,
         )
         .order_by(table.c.sent_at, table.c.id)
     )
     first: str | None = None
-    for kind, ref in conn.execute(query):
-        first = None if kind.ends_story else first or ref
+    for kind, ref, mention in conn.execute(query):
+        if not notice.personal or tuple(mention) == notice.mention:
+            first = None if kind.ends_story else first or ref
     return first
 
 
