@@ -78,8 +78,8 @@ class InventoryRole:
         """
         if ref.kind is not Kind.VM:
             return self._get_plain(ref)
-        item = self.instance(ref)
         observed_at = self._api.clock.now()
+        item = self.instance(ref)
         spot = None
         if item.get("InstanceLifecycle") == "spot":
             request = item.get("SpotInstanceRequestId")
@@ -114,10 +114,11 @@ class InventoryRole:
         api = self._api
         spots: dict[str, SpotRequest] | None = None
         reservations: Sequence[Mapping[str, Any]] | None = None
+        # A page is as old as its request: what is seen live while it travels is newer.
+        observed_at = api.clock.now()
         for page in api.pages("ec2", region, "DescribeInstances", "Reservations", MaxResults=_PAGE):
             items = [item for reservation in page for item in reservation.get("Instances") or ()]
             kinds = self._types.get(region, {i["InstanceType"] for i in items if i.get("InstanceType")})
-            observed_at = api.clock.now()
             for item in items:
                 if not item.get("InstanceId"):
                     raise api.bad("ec2", region, "DescribeInstances", "InstanceId", "an instance without an id")
@@ -132,6 +133,7 @@ class InventoryRole:
                 yield read_instance(
                     item, ref, kind, spot, observed_at, reservations or (), hibernate=api.options.hibernate
                 )
+            observed_at = api.clock.now()
 
     def _spot_requests(self, region: str, ids: Sequence[str] | None = None) -> dict[str, SpotRequest]:
         """By request id and by instance id. Without the permission: none, so that the stop's effect is unknown."""
@@ -178,13 +180,14 @@ class InventoryRole:
 
     def _plain(self, kind: Kind, region: str) -> Iterator[Resource]:
         how = _PLAIN[kind]
+        observed_at = self._api.clock.now()
         for page in self._api.pages("ec2", region, how.operation, how.key, **how.listing):
-            observed_at = self._api.clock.now()
             for item in page:
                 id = item.get(how.id_key)
                 if not id:
                     raise self._api.bad("ec2", region, how.operation, how.id_key, "an item without an id")
                 yield how.read(item, ResourceRef("aws", self._api.account, region, kind, id), observed_at)
+            observed_at = self._api.clock.now()
 
     def _get_plain(self, ref: ResourceRef) -> Resource:
         call = self._api.call_of("ec2", ref.region, "Describe")

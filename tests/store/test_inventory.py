@@ -95,6 +95,28 @@ def test_a_listing_that_is_older_than_a_live_look_changes_nothing(database: Data
         assert [one.ref.id for one in inventory.record_gone(conn, ref(3), NOW + 6 * MINUTE).gone] == ["i-3"]
 
 
+def test_an_answer_of_before_the_stop_is_no_restart(database: Database) -> None:
+    """G09: reads that lag behind a write: said to run since before it was seen stopped. Believed if it stays so."""
+    running = box(started_at=NOW - 9 * MINUTE)
+    with database.write() as conn:
+        listing(conn, NOW, running)
+        stopped = replace(running, state=State.STOPPED, stopped_at=NOW + MINUTE, observed_at=NOW + MINUTE)
+        inventory.record_live(conn, stopped, NOW + MINUTE)
+        lagging = listing(conn, NOW + 2 * MINUTE, running)
+        assert lagging == ListingDelta()
+        assert inventory.resource(conn, running.ref) == stopped
+        assert spans(conn)[-1] == ("stopped", 1, None, False)
+        started = replace(running, started_at=NOW + 2 * MINUTE)
+        assert [e.what for e in listing(conn, NOW + 2.5 * MINUTE, started).events] == ["start"]
+
+
+def test_a_provider_that_keeps_its_times_over_a_restart_is_believed(database: Database) -> None:
+    running = box(started_at=NOW - 9 * MINUTE)
+    with database.write() as conn:
+        listing(conn, NOW, replace(running, state=State.STOPPED))
+        assert [e.what for e in listing(conn, NOW + 5 * MINUTE, running).events] == ["start"]
+
+
 def test_a_start_that_the_provider_tells_is_the_identity(database: Database) -> None:
     with database.write() as conn:
         listing(conn, NOW, box(1))

@@ -21,6 +21,8 @@ from costguard.store.tables import resource as table
 
 _ROWS = Rows(Resource, without=("gpus",))
 _SETTLED = (State.RUNNING, State.STOPPED)
+# How far behind itself a provider may answer: its own reads after a write are not always of the write.
+_LAG = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def _record(
             rows.append(_row(stored, stored.observed_at, None))
             moves.append(states.Move(stored, None, None))
             continue
-        if told.observed_at < before.resource.observed_at:
+        if told.observed_at < before.resource.observed_at or _lags(told, before):
             continue
         stored = _with_identity(told, before)
         if before.gone_at is None and replace(before.resource, observed_at=stored.observed_at) == stored:
@@ -182,6 +184,22 @@ def _record(
     states.record(conn, moves, gap)
     events = power.derive(conn, transitions)
     return ListingDelta(tuple(new), tuple(changed), (), events, tuple(retagged))
+
+
+def _lags(told: Resource, before: _Known) -> bool:
+    """Whether it is said to run since before it was seen stopped just now: an answer of before the stop.
+
+    Were it believed, a stop would look undone, its saving would end, and a person would seem to have started the box.
+    A provider that keeps to it is believed after a while.
+    """
+    stopped_at = before.settled_at if before.settled_state is State.STOPPED else None
+    return (
+        told.state is State.RUNNING
+        and told.started_at is not None
+        and stopped_at is not None
+        and told.started_at < stopped_at
+        and told.observed_at - stopped_at < _LAG
+    )
 
 
 def _with_identity(told: Resource, before: _Known | None) -> Resource:

@@ -25,14 +25,14 @@ AT = datetime(2026, 3, 1, 8, 15, tzinfo=UTC)
 HEAD = b'<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">'
 
 
-def filled(shape: Shape, name: str = "") -> Any:
-    """Every member of the model with some value, so that whatever is read of an instance is there."""
+def filled(shape: Shape, path: str = "") -> Any:
+    """Every member of the model with a value of its own, so that whatever is read of an instance is there."""
     if isinstance(shape, StructureShape):
-        return {key: filled(member, key) for key, member in shape.members.items()}
+        return {key: filled(member, f"{path}.{key}") for key, member in shape.members.items()}
     if isinstance(shape, ListShape):
-        return [filled(shape.member, name)]
+        return [filled(shape.member, path)]
     scalars = {"boolean": True, "integer": 1, "long": 1, "double": 1.5, "float": 1.5, "timestamp": AT}
-    return scalars.get(shape.type_name, f"{name} & <{shape.name}>")
+    return scalars.get(shape.type_name, f"{path} & <{shape.name}>")
 
 
 def instance(**fields: Any) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """Listings and live reads against the strict account."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from costguard.domain.money import Money
@@ -86,6 +89,23 @@ def test_a_live_read_that_cannot_see_protections_fails(aws: AwsConnection, serve
     refuse(server, operation)
     with pytest.raises(PermissionDenied):
         aws.get(ref(box.id))
+
+
+def test_an_answer_is_as_old_as_its_question(aws: AwsConnection, server: AwsServer) -> None:
+    """What a live look sees while a page travels is newer than the page."""
+    box = server.ec2.add(HOME, "c6i.xlarge")
+    asked, described = server.clock.now(), server.ec2.DescribeInstances
+
+    def slow(*given: Any, **params: Any) -> Any:
+        answer = described(*given, **params)
+        server.clock.advance(timedelta(seconds=3))
+        return answer
+
+    server.ec2.DescribeInstances = slow  # type: ignore[method-assign]
+    (listed,) = aws.list(Kind.VM, HOME)
+    assert listed.observed_at == asked
+    asked = server.clock.now()
+    assert aws.get(ref(box.id)).observed_at == asked
 
 
 def test_terminated_boxes_are_gone(aws: AwsConnection, server: AwsServer) -> None:
