@@ -29,7 +29,7 @@ from costguard.daemon.hooks import HookRunner
 from costguard.daemon.lead import TTL, Leadership
 from costguard.daemon.listing import Lister
 from costguard.daemon.look import Looker
-from costguard.daemon.monitor import Monitor
+from costguard.daemon.monitor import Monitor, forget_others
 from costguard.daemon.poll import Intervals, Poller
 from costguard.daemon.reminders import Reminders
 from costguard.daemon.snapshot import SnapshotBuilder
@@ -117,6 +117,7 @@ class App:
 
         accounts = {name: Account(bound, connector, clock) for name, bound in config.accounts.items()}
         _recall(database, accounts)
+        forget_others(database, [source.name for source in config.settings.metrics])
         settings = mapped.engine_settings(config)
         builder = SnapshotBuilder.of(config, accounts, settings.owners)
         schedule = config.settings.schedule

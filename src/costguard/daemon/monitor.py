@@ -5,7 +5,7 @@ last read. What does not arrive is unknown; a source that cannot be read, or who
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -19,7 +19,7 @@ from costguard.errors import BadResponse, ProviderError
 from costguard.ports import Clock
 from costguard.prometheus.client import PROVIDER, TooMuch
 from costguard.prometheus.read import Found, Reader, floor
-from costguard.store import inventory, kv, usage
+from costguard.store import inventory, kv, sources, usage
 from costguard.store.database import Database
 
 _log = logging.getLogger(__name__)
@@ -224,6 +224,17 @@ def sight(conn: Connection, name: str) -> Sight | None:
     if row is None:
         return None
     return Sight(row["matched"], row["of"], row["ambiguous"], row["unmatched"], timedelta(seconds=row["ahead_s"]))
+
+
+def forget_others(database: Database, names: Collection[str]) -> None:
+    """Removes what is known of metrics sources that are no longer configured: nobody will ever read them again."""
+    with database.read() as conn:
+        gone = [s.account for s in sources.sources(conn) if s.source == SOURCE and s.account not in names]
+    if gone:
+        with database.write() as conn:
+            for name in gone:
+                sources.forget(conn, name, NO_REGION, SOURCE)
+                kv.remove(conn, f"{_SIGHT}{name}")
 
 
 def refused(conn: Connection, monitors: Iterable[str]) -> dict[ResourceRef, dict[str, str]]:

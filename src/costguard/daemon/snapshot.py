@@ -84,7 +84,9 @@ class SnapshotBuilder:
         accounts = {name: account.facts(now) for name, account in self.accounts.items()}
         known = [r for r in inventory.resources(conn) if r.ref.account in accounts]
         running = {r.ref: r.started_at for r in known if r.state is State.RUNNING and (refs is None or r.ref in refs)}
-        statuses = sources.sources(conn)
+        told = sources.sources(conn)
+        # What a metrics source said that is no longer configured is no news of any box.
+        statuses = tuple(s for s in told if s.source != monitor.SOURCE or s.account in self.monitors)
         # A look at one box has just read its use; a cycle knows what the last poll brought.
         whole = refs is None and usage_until is None
         ago = _read_ago(statuses, now) if whole else {}

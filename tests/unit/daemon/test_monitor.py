@@ -214,3 +214,20 @@ def test_clocks_that_disagree_are_no_source(monitor: Monitor, prometheus: Promet
     prometheus.ahead = minutes * MINUTE
     with pytest.raises(BadResponse, match=f"180 s {'ahead of' if minutes > 0 else 'behind'} ours"):
         monitor.agree()
+
+
+def test_a_source_that_left_the_configuration_is_forgotten(
+    app: App, monitor: Monitor, clock: FakeClock, prometheus: PrometheusServer
+) -> None:
+    """Nobody reads it any more: it neither fails for ever, nor makes boxes unknown."""
+    told(prometheus, clock)
+    prometheus.fail(Fault.RESET)
+    monitor.poll()
+    monitors.forget_others(app.database, ["dcgm"])
+    with app.database.read() as conn:
+        assert app.builder.build(conn, clock.now()).monitors()
+    monitors.forget_others(app.database, [])
+    with app.database.read() as conn:
+        assert app.builder.build(conn, clock.now()).monitors() == ()
+        assert sources.get(conn, "dcgm", "-", "prometheus") is None
+        assert monitor.sight(conn) is None
