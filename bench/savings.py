@@ -1,7 +1,7 @@
 """Savings of the starter pack on the simulated fleet, against an oracle with the same delays that knows the future.
 
 The scenario knows what each box really did, so a stop of a working box is a false one, whatever the samples said.
-Prints a table. BENCH_DAYS=7 for a week; else two days.
+Prints a table. ``--full`` for thirty days, BENCH_DAYS=7 for a week; else three days.
 """
 
 import os
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from bench._table import is_full
 from costguard import assets
 from costguard.app.app import App
 from costguard.app.backfill import backfill
@@ -105,20 +106,41 @@ def sum_of(amounts: tuple[Money, ...]) -> Money | None:
     return rates.total(amounts, END).money if amounts else None
 
 
-def works(app: App, stop: Stop, box: Resource) -> bool:
-    """Whether the box really worked in the minute before a stop."""
+def works(app: App, box: Resource, at: datetime) -> bool:
+    """Whether the box really worked in the minute before ``at``."""
     connection = app.accounts[box.ref.account].connection()
     world, cloud = connection.world, app.accounts[box.ref.account].bound.spec.options["cloud"]  # type: ignore[attr-defined]
-    machine, minute = world.machine(cloud, box.ref.id), micros(stop.at) // 60_000_000
+    machine, minute = world.machine(cloud, box.ref.id), micros(at) // 60_000_000
     parts = list(segments(world.timeline(machine).plan, machine.seed, ZONE, minute - 1, minute))
     return any(part.mode.name not in REST for part in parts)
 
 
-def main(days: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="costguard-bench-") as name:
-        folder = Path(name)
-        (folder / "costguard.yaml").write_text(CONFIG.replace("POLICIES", str(assets.policies())), "utf-8")
-        app = App.open(load(folder / "costguard.yaml", {}), FakeClock(END))
+@dataclass(frozen=True)
+class Measured:
+    """What the starter pack saves of the idle money, beside the oracle. ``false``: stops of working boxes, by rule."""
+
+    boxes: int
+    stops: list[Stop]
+    idle: Money
+    oracle: Money
+    saved: Money
+    false: Counter[str]
+    rules: list[str]
+
+    @property
+    def of_oracle(self) -> float:
+        return self.saved.nanos / self.oracle.nanos
+
+    @property
+    def of_idle(self) -> float:
+        return self.saved.nanos / self.idle.nanos
+
+
+def measure(days: int, folder: Path) -> Measured:
+    """Pulls so many days of the simulated fleet's past into ``folder`` and replays the starter pack over them."""
+    (folder / "costguard.yaml").write_text(CONFIG.replace("POLICIES", str(assets.policies())), "utf-8")
+    app = App.open(load(folder / "costguard.yaml", {}), FakeClock(END))
+    try:
         backfill(app, timedelta(days=days))
         since, policies = END - timedelta(days=days), app.config.policies
         with app.database.read() as conn:
@@ -135,19 +157,32 @@ def main(days: int) -> None:
                 if may_be_stopped(box, app):
                     best += oracle(rest, mine, app) or Money.zero("CNY")
         rates = Rates("CNY", {"USD": [(datetime.min.replace(tzinfo=ZONE), "7.10")]})
-        got = saved(result.stops, rates)[0]
-        false = Counter(stop.rule for stop in result.stops if works(app, stop, boxes[stop.subject.key]))
+        return Measured(
+            boxes=result.boxes,
+            stops=list(result.stops),
+            idle=whole,
+            oracle=best,
+            saved=saved(result.stops, rates)[0],
+            false=Counter(s.rule for s in result.stops if works(app, boxes[s.subject.key], s.at)),
+            rules=sorted({kind_of(p).name for p in policies if p.can_end}),
+        )
+    finally:
         app.close()
-    print(f"{days} days, {result.boxes} boxes, {len(result.stops)} stops")
-    print(f"{'idle money':>24} {whole}")
-    print(f"{'oracle, same delays':>24} {best}  ({best.nanos / whole.nanos:.0%} of the idle money)")
-    shares = f"{got.nanos / best.nanos:.0%} of the oracle, {got.nanos / whole.nanos:.0%} of it all"
-    print(f"{'starter pack':>24} {got}  ({shares})")
-    rules = sorted({kind_of(p).name for p in policies if p.can_end})
-    for rule in rules:
-        count = sum(stop.rule == rule for stop in result.stops)
-        print(f"{rule:>24} {count} stops, {false[rule]} of working boxes")
+
+
+def main(days: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="costguard-bench-") as name:
+        found = measure(days, Path(name))
+    print(f"{days} days, {found.boxes} boxes, {len(found.stops)} stops, {sum(found.false.values())} of working boxes")
+    print(f"{'idle money':>24} {found.idle}")
+    print(
+        f"{'oracle, same delays':>24} {found.oracle}  ({found.oracle.nanos / found.idle.nanos:.0%} of the idle money)"
+    )
+    print(f"{'starter pack':>24} {found.saved}  ({found.of_oracle:.0%} of the oracle, {found.of_idle:.0%} of it all)")
+    for rule in found.rules:
+        count = sum(stop.rule == rule for stop in found.stops)
+        print(f"{rule:>24} {count} stops, {found.false[rule]} of working boxes")
 
 
 if __name__ == "__main__":
-    main(int(os.environ.get("BENCH_DAYS", "2")))
+    main(int(os.environ.get("BENCH_DAYS") or (30 if is_full() else 3)))
