@@ -1,13 +1,15 @@
 """Evaluate: policies do not see each other, and neither do resources."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from costguard.domain.finding import Outcome
+from costguard.domain.resource import State
 from costguard.domain.usage import Metric, WindowSpec
 from costguard.engine.activity import ACTIVITY_WINDOWS
 from costguard.engine.evaluate import evaluate, prepare, windows_needed
 from costguard.rules.registry import parse_policy
-from costguard.testing.builders import make_resource
+from costguard.testing.builders import HOUR, NOW, make_resource
 from tests.unit.engine.stage import FOR, busy, idle_policy, lifetime_policy, snapshot_of
 
 
@@ -49,3 +51,29 @@ def test_2500_resources_are_all_judged() -> None:
     boxes = [make_resource(f"i-{i}", cards=0) for i in range(2500)]
     result = evaluate([lifetime_policy()], snapshot_of(*boxes))
     assert len(result.judgements["old"]) == 2500
+
+
+def test_a_box_that_is_stuck_creating_waits_alone() -> None:
+    """B03: the four beside it are found as if it were not there; once it runs, its own clock begins."""
+    boxes = [make_resource(f"i-{n}", started_at=NOW - 9 * HOUR) for n in range(4)]
+    stuck = make_resource("i-stuck", state=State.PENDING, raw_state="creating", started_at=None)
+    alone = evaluate([idle_policy()], snapshot_of(*boxes)).findings
+    both = evaluate([idle_policy()], snapshot_of(*boxes, stuck))
+    assert len(alone) == 4
+    assert both.findings == alone
+    assert [j.outcome for j in both.judgements["idle-dev"] if j.subject.id == "i-stuck"] == [Outcome.UNKNOWN]
+    running = replace(stuck, state=State.RUNNING, started_at=NOW - 9 * HOUR)
+    late = evaluate([idle_policy()], snapshot_of(*boxes, running)).findings
+    assert [f.started_at for f in late if f.subject.id == "i-stuck"] == [NOW - 9 * HOUR]
+
+
+def test_a_box_that_nobody_ever_saw_at_work_counts_from_its_start() -> None:
+    """B06: without any sample it is never idle, but its age counts from its start and its silence is told."""
+    box = make_resource(started_at=NOW - 30 * HOUR)
+    unseen = parse_policy(
+        {"name": "blind", "rule": "unmonitored", "when": {"for": "2h"}, "respond": [{"do": "notify"}]}
+    )
+    policies = [idle_policy(), lifetime_policy(when={"max_age": "24h"}), unseen]
+    result = evaluate(policies, snapshot_of(box, usage={box.ref: {}}))
+    assert {f.policy: f.evidence.get("counted_from") for f in result.findings} == {"old": box.started_at, "blind": None}
+    assert [j.outcome for j in result.judgements["idle-dev"]] == [Outcome.UNKNOWN]

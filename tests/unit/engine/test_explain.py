@@ -13,7 +13,7 @@ from costguard.domain.snapshot import Keep
 from costguard.engine.evaluate import evaluate
 from costguard.engine.explain import explain
 from costguard.engine.settings import EngineSettings, Owner
-from costguard.testing.builders import HOUR, MINUTE, NOW, make_ref, make_resource, make_source
+from costguard.testing.builders import HOUR, MINUTE, NOW, make_account, make_ref, make_resource, make_source
 from tests.unit.engine.stage import SETTINGS, Cycles, busy, idle_policy, lifetime_policy, snapshot_of
 
 BOX = make_resource(name="zw-1")
@@ -43,6 +43,21 @@ def test_why_a_policy_does_not_match() -> None:
     assert not policy["matched"]
     assert "tags.role" in policy["why_not"]
     assert policy["ladders"] == []
+
+
+@pytest.mark.parametrize(
+    ("own", "account", "matched"),
+    [("nlp", None, True), (None, "nlp", True), (None, None, False), ("vision", "nlp", False)],
+)
+def test_what_is_set_for_a_team_alone_is_shown_for_each_of_its_boxes(
+    own: str | None, account: str | None, matched: bool
+) -> None:
+    """B12: the box's own team, else its account's, decides; every policy says of each box whether it is for it."""
+    box = replace(BOX, team=own)
+    accounts = {"prod": make_account(team=account)}
+    of_team = document([idle_policy(match={"teams": ["nlp"]}), lifetime_policy()], box, accounts=accounts)["policies"]
+    assert [(p["policy"], p["matched"]) for p in of_team] == [("idle-dev", matched), ("old", True)]
+    assert ("teams" in of_team[0]["why_not"]) is not matched
 
 
 def test_why_a_rule_does_not_fire() -> None:
