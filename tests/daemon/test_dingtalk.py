@@ -18,7 +18,7 @@ from costguard.app.listen import chats
 from costguard.app.once import run_once
 from costguard.config.load import load
 from costguard.domain.action import ActionState
-from costguard.notify.dingtalk.stream import Patience
+from costguard.notify.listening import Patience
 from costguard.ports import Listener
 from costguard.store import levers
 from costguard.testing.clock import FakeClock

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,7 +25,8 @@ from costguard.app.serve import site_of
 from costguard.config.load import load
 from costguard.domain.action import ActionState
 from costguard.domain.ledger import LedgerKind
-from costguard.notify.slack.socket import Patience, SlackSocket
+from costguard.notify.listening import Circumstances, Patience
+from costguard.notify.slack.socket import SlackSocket
 from costguard.testing.clock import FakeClock
 from costguard.web.site import create
 from tests.daemon.rig import IDLE, MINUTE, Cloud, lines, rows, start
@@ -167,7 +168,8 @@ def office(
         app.lead.round()
         app.identify()
         (socket,) = wiring.sockets(app, desk_of(app), HASTY)
-        socket._leading = lambda: True  # the lease's clock is moved by hand here
+        # The lease's clock is moved by hand here.
+        socket._around = replace(socket._around, leading=lambda: True)
         socket.start()
         stack.callback(socket.stop)
         run_once(app)
@@ -294,7 +296,7 @@ def test_who_does_not_lead_is_not_connected(office: Office, clock: FakeClock) ->
     clerk_calls: list[object] = []
     other = SlackSocket(
         "other", office.app.workers[0].channel.api, APP_TOKEN, clock, clerk_calls.append,  # type: ignore[attr-defined]
-        leading=leads.is_set, patience=HASTY,
+        Circumstances(leads.is_set, patience=HASTY),
     )  # fmt: skip
     other.start()
     try:

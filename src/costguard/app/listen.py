@@ -6,22 +6,21 @@ from itertools import groupby
 from costguard.app import settings as mapped
 from costguard.app import slack
 from costguard.app.app import App
+from costguard.app.circumstances import circumstances
 from costguard.app.desk import desk_of
-from costguard.daemon import metrics
 from costguard.notify.dingtalk.app import DingTalkApp
 from costguard.notify.dingtalk.clerk import Clerk
-from costguard.notify.dingtalk.stream import Patience, Stream
+from costguard.notify.dingtalk.stream import Stream
+from costguard.notify.listening import Patience
 from costguard.notify.words.speech import desk_words
-from costguard.ports import Desk, Listener, Listening
-
-_EVERY_S = 60.0
+from costguard.ports import Desk, Listener
 
 
 def chats(app: App, *, patience: Patience | None = None) -> list[Listener]:
     """Those of the configuration, not yet started. Only the leader's connect: a platform deals what comes in out among
     all connections, and followers do nothing."""
     desk = desk_of(app)
-    return [*_streams(app, desk, patience), *slack.sockets(app, desk)]
+    return [*_streams(app, desk, patience), *slack.sockets(app, desk, patience)]
 
 
 def _streams(app: App, desk: Desk, patience: Patience | None) -> list[Listener]:
@@ -41,22 +40,5 @@ def _stream(app: App, channels: Sequence[DingTalkApp], desk: Desk, patience: Pat
     speech = {place.name: desk_words(place.language or routing.language) for place in places}
     clerk = Clerk(channels, desk, speech, routing.people)
     channel = channels[0]
-    loop = f"stream {channel.name}"
-    app.beats.expect(loop, _EVERY_S)
-
-    def changed(state: Listening) -> None:
-        for one in channels:
-            metrics.LISTENING.labels(one.name).set(state.connected)
-            metrics.LISTENED.labels(one.name).set(state.opened)
-
-    return Stream(
-        channel.api,
-        app.clock,
-        clerk.handle,
-        respond=clerk.respond,
-        proxy=channel.proxy,
-        leading=lambda: app.lead.leads,
-        changed=changed,
-        beat=lambda: app.beats.beat(loop),
-        patience=patience,
-    )
+    around = circumstances(app, [one.name for one in channels], patience)
+    return Stream(channel.api, app.clock, clerk.handle, around, respond=clerk.respond, proxy=channel.proxy)

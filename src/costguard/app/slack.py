@@ -5,14 +5,13 @@ from itertools import groupby
 
 from costguard.app import settings as mapped
 from costguard.app.app import App
-from costguard.daemon import metrics
+from costguard.app.circumstances import circumstances
+from costguard.notify.listening import Patience
 from costguard.notify.slack.bot import SlackBot
 from costguard.notify.slack.clerk import SlackClerk
-from costguard.notify.slack.socket import Patience, SlackSocket
-from costguard.ports import Desk, Listening
+from costguard.notify.slack.socket import SlackSocket
+from costguard.ports import Desk
 from costguard.web.slack import Post
-
-_EVERY_S = 60.0
 
 
 def sockets(app: App, desk: Desk, patience: Patience | None = None) -> list[SlackSocket]:
@@ -36,16 +35,8 @@ def _clerks(app: App, desk: Desk, secret: Callable[[SlackBot], str | None]) -> I
 
 def _socket(app: App, clerk: SlackClerk, patience: Patience | None) -> SlackSocket:
     bot = clerk.bots[0]
-    loop = f"socket {bot.name}"
-    app.beats.expect(loop, _EVERY_S)
-
-    def changed(state: Listening) -> None:
-        for one in clerk.bots:
-            metrics.LISTENING.labels(one.name).set(state.connected)
-            metrics.LISTENED.labels(one.name).set(state.opened)
-
+    around = circumstances(app, [one.name for one in clerk.bots], patience)
     return SlackSocket(
-        bot.name, bot.api, bot.app_token or "", app.clock, clerk.work, proxy=bot.proxy,
-        leading=lambda: app.lead.leads, changed=changed, beat=lambda: app.beats.beat(loop),
-        learn=app.redactor.passing, patience=patience,
+        bot.name, bot.api, bot.app_token or "", app.clock, clerk.work, around, proxy=bot.proxy,
+        learn=app.redactor.passing,
     )  # fmt: skip

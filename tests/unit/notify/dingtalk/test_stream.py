@@ -12,7 +12,8 @@ import pytest
 from costguard.net.http import HttpClient
 from costguard.notify.dingtalk.api import DingTalkApi as Api
 from costguard.notify.dingtalk.frames import CardClick, RobotMessage
-from costguard.notify.dingtalk.stream import Incoming, Patience, Stream
+from costguard.notify.dingtalk.stream import Incoming, Stream
+from costguard.notify.listening import Circumstances, Patience
 from costguard.ports import Listening
 from costguard.testing.clock import FakeClock
 from tests.fakes.dingtalk_openapi import Card, DingTalkApi
@@ -48,10 +49,8 @@ class Rig:
     def start(self) -> Stream:
         http = HttpClient(deadline=timedelta(seconds=2))
         api = Api("dev", CLIENT_ID, self.secret, http, self.api.clock, endpoint=self.api.url)
-        stream = Stream(
-            api, self.api.clock, self._handle, respond=lambda click: self.respond(click), leading=lambda: self.leads,
-            changed=self.states.append, beat=self._beat, patience=self.patience,
-        )  # fmt: skip
+        around = Circumstances(lambda: self.leads, self.states.append, self._beat, self.patience)
+        stream = Stream(api, self.api.clock, self._handle, around, respond=lambda click: self.respond(click))
         self._streams.append(stream)
         stream.start()
         return stream

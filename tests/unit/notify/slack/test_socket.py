@@ -10,9 +10,10 @@ from datetime import timedelta
 import pytest
 
 from costguard.net.http import HttpClient
+from costguard.notify.listening import Circumstances, Patience
 from costguard.notify.slack.api import SlackApi as Api
 from costguard.notify.slack.interaction import Pressed, Typed
-from costguard.notify.slack.socket import Patience, SlackSocket
+from costguard.notify.slack.socket import SlackSocket
 from costguard.ports import Listening
 from costguard.testing.clock import FakeClock
 from tests.fakes.slack_api import APP_TOKEN, BOT_TOKEN, SlackApi
@@ -46,10 +47,8 @@ class Heard:
         self.secrets: list[str] = []
         self.work = work
         api = Api("team", BOT_TOKEN, HttpClient(deadline=timedelta(seconds=2)), slack.clock, slack.api_url)
-        self.socket = SlackSocket(
-            "team", api, APP_TOKEN, slack.clock, self.take, changed=self.states.append, learn=self.secrets.append,
-            patience=HASTY,
-        )  # fmt: skip
+        around = Circumstances(changed=self.states.append, patience=HASTY)
+        self.socket = SlackSocket("team", api, APP_TOKEN, slack.clock, self.take, around, learn=self.secrets.append)
         self.socket.start()
 
     def take(self, incoming: Pressed | Typed) -> None:
@@ -116,6 +115,16 @@ def test_one_that_slack_refuses_says_why_and_is_tried_again(slack: SlackApi) -> 
             made.socket.stop()
     finally:
         made.socket.stop()
+
+
+def test_one_that_never_says_hello_is_replaced(heard: Heard, platform: Platform) -> None:
+    """Also when it was to take another's place: what Slack does not greet gets no presses."""
+    greet, platform.greet = platform.greet, lambda line: None  # type: ignore[method-assign]
+    platform.disconnect("warning")
+    eventually(lambda: "nothing came on the connection" in heard.socket.state.error)
+    platform.greet = greet  # type: ignore[method-assign]
+    eventually(lambda: heard.socket.state.connected)
+    assert platform.slash(ZW, "status").wait().acked
 
 
 def test_socket_mode_that_is_switched_off_is_told(heard: Heard, platform: Platform) -> None:
