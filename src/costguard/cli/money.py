@@ -195,10 +195,17 @@ def _budget_line(line: Mapping[str, Any]) -> str:
 
 
 def _forecast_line(forecast: Mapping[str, Any]) -> str:
-    bounds = f", {shown(forecast['low'])} to {shown(forecast['high'])} (4 of 5)" if forecast["low"] else ""
-    skill = forecast.get("skill")
-    told = "" if skill is None else f"; skill {skill:+.2f} against the run rate"
-    return f"month's end   {shown(forecast['amount'])}{bounds}  ({forecast['method']}{told})"
+    """``month's end   ¥12,300.00  (4 of 5 times ¥11,000.00 to ¥13,500.00; 24% closer than the run rate of ¥9,100)``"""
+    told = []
+    if forecast["low"]:
+        told.append(f"4 of 5 times {shown(forecast['low'])} to {shown(forecast['high'])}")
+    skill, rate = forecast.get("skill"), forecast.get("run_rate")
+    if skill is not None:
+        worth = f"{abs(skill):.0%} {'closer' if skill > 0 else 'further off'} than" if skill else "as close as"
+        told.append(f"{worth} the run rate" + (f" of {shown(rate)}" if rate else ""))
+    if not told:
+        told.append(forecast["method"])
+    return f"month's end   {shown(forecast['amount'])}  ({'; '.join(told)})"
 
 
 def shown(value: Mapping[str, str] | None) -> str:

@@ -20,6 +20,7 @@ from costguard.rules.spending import Period, PeriodName, spending
 from costguard.rules.trend import fit, outlook
 
 METHOD = "what runs on, to its planned stop + level of 7 or 28 days x weekday for the rest"
+GROWING = "what runs on, to its planned stop + trend of 28 days x weekday for the rest"
 SHORTEST, LONGEST, BACK, LEAST_ERRORS = 7, 28, 63, 10  # days
 # Past errors overlap and so look smaller than they are: nine of ten of them hold about four of five to come.
 LOW, HIGH = Fraction(1, 20), Fraction(19, 20)
@@ -75,6 +76,7 @@ def forecast(
         spent=seen.spent,
         run_rate=_run_rate(seen.spent, span, snapshot),
         skill=_skill(tests),
+        method=GROWING if seen.growing else METHOD,
     )
 
 

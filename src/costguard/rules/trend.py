@@ -1,14 +1,16 @@
 """Trend: what a period will have cost at its end, from what is known to run on and what is usual for the rest.
 
 Method: boxes that run on are counted exactly, to their planned stop; for the rest the level of the last seven days,
-or of 28 while these do not differ by more than chance, times the weekday's share of the last 28. On public traces of
-GPU clusters this beat a trend line before the middle of a month and the run rate on growing fleets.
+or of 28 while these do not differ by more than chance, times the weekday's share of the last 28. Only where those 28
+grow or shrink by more than chance, a line through them goes on instead, ever flatter. On public traces of GPU clusters
+the level beat such a line on steady fleets before the middle of a month, and the line the level on growing ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from costguard.domain.budget import Spend
@@ -20,7 +22,9 @@ from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
 from costguard.rules.spending import Period, Spending, spending
 
-LEVEL_DAYS, WEEKDAY_DAYS, LEAST_DAYS = 7, 28, 3
+LEVEL_DAYS, WEEKDAY_DAYS, LEAST_DAYS, LINE_DAYS = 7, 28, 3, 21
+# A slope counts from three standard errors on, and each day ahead adds 19/20 of what the day before added.
+SURE, FLATTER = 3, Fraction(19, 20)
 # Who has been up for a day runs on; who came this morning may leave this evening, like those before.
 STEADY = timedelta(hours=24)
 _DAY, _MICRO = timedelta(days=1), timedelta(microseconds=1)
@@ -29,14 +33,23 @@ _WORKS = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A level in nanos per day, and what each weekday (Monday first) has of it."""
+    """A level in nanos per day, and what each weekday (Monday first) has of it.
+
+    ``slope`` is what a day adds to the level at first, from ``last`` on, the last day that it was learnt from.
+    """
 
     level: Fraction
     weekday: tuple[Fraction, ...]
+    slope: Fraction = Fraction()
+    last: date = date.min
 
     def on(self, day: date) -> Fraction:
         """Nanos of one whole day."""
-        return self.level * self.weekday[day.weekday()]
+        level = self.level
+        if self.slope:
+            grown = FLATTER * (1 - FLATTER ** (day - self.last).days) / (1 - FLATTER)
+            level = max(Fraction(), level + self.slope * grown)
+        return level * self.weekday[day.weekday()]
 
 
 def fit(days: Mapping[date, int], today: date) -> Trend | None:
@@ -53,7 +66,47 @@ def fit(days: Mapping[date, int], today: date) -> Trend | None:
         [Fraction(nanos) / factors[day.weekday()] for day, nanos in part if factors[day.weekday()]]
         for part in (series[:-LEVEL_DAYS], series[-LEVEL_DAYS:])
     )
+    line = _line([round(one) for one in (*before, *recent)]) if any(recent) else None
+    if line is not None:
+        return Trend(line[0], factors, line[1], today - _DAY)
     return Trend(_level(before, recent), factors)
+
+
+def _line(values: Sequence[int]) -> tuple[Fraction, Fraction] | None:
+    """(value at the end, slope per day) of the least squares line, where the slope is no chance; else None.
+
+    Days resemble the day before them, so there are fewer of them than there seem: the variance of the slope is raised
+    by (1 + r) ÷ (1 − r), r being the correlation of a day's residual with the next one's. And a level that changed
+    once, because a box came to stay, is no slope: where that explains the days twice as well, there is no line.
+    """
+    n = len(values)
+    if n < LINE_DAYS:
+        return None
+    xs = [2 * index - (n - 1) for index in range(n)]  # half days from the middle
+    squares, total = sum(x * x for x in xs), sum(values)
+    slope = Fraction(sum(x * y for x, y in zip(xs, values, strict=True)), squares)
+    mean = Fraction(total, n)
+    residuals = [round(y - mean - slope * x) for x, y in zip(xs, values, strict=True)]
+    error = sum(one * one for one in residuals)
+    if not error:
+        return (mean + slope * xs[-1], 2 * slope) if slope else None
+    alike = max(Fraction(), Fraction(sum(a * b for a, b in pairwise(residuals)), error))
+    if slope**2 * squares * (n - 2) * (1 - alike) <= SURE**2 * error * (1 + alike):
+        return None
+    if 2 * _step_error(values) < error:
+        return None
+    return mean + slope * xs[-1], 2 * slope
+
+
+def _step_error(values: Sequence[int]) -> Fraction:
+    """The least sum of squares that two levels leave, each of at least four days."""
+    total, squares, n = sum(values), sum(y * y for y in values), len(values)
+    left, best = 0, Fraction(squares)
+    for k, y in enumerate(values, 1):
+        left += y
+        if 4 <= k <= n - 4:
+            best = min(best, squares - Fraction(left * left, k) - Fraction((total - left) ** 2, n - k))
+    return best
 
 
 def _level(before: Sequence[Fraction], recent: Sequence[Fraction]) -> Fraction:
@@ -95,11 +148,15 @@ def until(trend: Trend, now: datetime, end: datetime, zone: ZoneInfo) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A period's end as it looks now: what was spent, what runs on, and what the rest usually costs."""
+    """A period's end as it looks now: what was spent, what runs on, and what the rest usually costs.
+
+    ``growing``: the rest follows a line and not a level (down, if it shrinks).
+    """
 
     spent: Money
     committed: Money
     rest: Money
+    growing: bool = False
 
     @property
     def total(self) -> Money:
@@ -136,7 +193,8 @@ def outlook(
     if trend is None and not steady:
         return None
     more = until(trend, now, period.end, zone) if trend is not None else 0
-    return Outlook(known.of(period), committed, Money(more, currency))
+    growing = trend is not None and bool(trend.slope)
+    return Outlook(known.of(period), committed, Money(more, currency), growing)
 
 
 def _runs_on(resource: Resource, now: datetime) -> bool:

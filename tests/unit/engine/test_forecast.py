@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from costguard.domain.budget import Spend
 from costguard.domain.resource import Resource
 from costguard.domain.time import local_midnight
-from costguard.engine.forecast import Forecast, forecast
+from costguard.engine.forecast import GROWING, METHOD, Forecast, forecast
 from costguard.testing.builders import cny, make_resource, make_snapshot, make_spend
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -106,3 +106,11 @@ def test_it_is_never_less_than_what_was_spent(amounts: list[int]) -> None:
     assert found.spent <= found.amount
     if found.low is not None and found.high is not None:
         assert found.spent <= found.low <= found.high
+
+
+def test_the_method_says_whether_a_trend_went_on() -> None:
+    growing, level = look(*range(10, 710, 10)), look(*[100 + (n * 37) % 41 for n in range(70)])
+    assert growing is not None
+    assert level is not None
+    assert growing.method == GROWING
+    assert level.method == METHOD

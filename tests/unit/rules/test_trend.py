@@ -117,3 +117,55 @@ def test_a_team_that_is_as_busy_as_ever_has_the_level_of_four_weeks() -> None:
     doubled = fit({day: amount * (2 if day >= TODAY - 7 * DAY else 1) for day, amount in noisy.items()}, TODAY)
     assert doubled is not None
     assert sum((doubled.on(TODAY + n * DAY) for n in range(7)), Fraction()) > 1.7 * week
+
+
+def series(*values: int) -> dict[date, int]:
+    """The days before today, the last one last."""
+    return {TODAY - n * DAY: value for n, value in enumerate(reversed(values), 1)}
+
+
+def test_growth_goes_on_ever_flatter() -> None:
+    """A line that is no chance: 28 days of +10 a day end at 280; the next days add 9.5, 9.025, …"""
+    past = {day: value * 10 for day, value in series(*range(1, 29)).items()}
+    trend = fit(past, TODAY)
+    assert trend is not None
+    assert trend.slope > 0
+    plain = Trend(Fraction(280), FLAT, Fraction(10), TODAY - DAY)
+    assert [float(plain.on(TODAY + n * DAY)) for n in range(3)] == [289.5, 298.525, 307.09875]
+    assert 469 < plain.on(TODAY + 199 * DAY) < 280 + 190
+
+
+def test_what_shrinks_never_falls_below_nothing() -> None:
+    trend = Trend(Fraction(30), FLAT, Fraction(-10), TODAY - DAY)
+    assert [float(trend.on(TODAY + n * DAY)) for n in (0, 1, 2, 3, 9)] == [20.5, 11.475, 2.90125, 0, 0]
+    past = series(*range(2_000, 600, -50))
+    found = fit(past, TODAY)
+    assert found is not None
+    assert found.slope < 0
+
+
+def test_a_step_and_noise_are_no_growth() -> None:
+    """A box that came and stays is a level; what wavers is one, too."""
+    for values in (
+        [100] * 21 + [300] * 7, [100] * 14 + [300] * 14, [100 + (n * 37) % 41 for n in range(28)],
+        [10] * 9 + [900] * 4 + [10] * 11 + [900] * 4, [0] * 27 + [500], [100] * 28,
+    ):  # fmt: skip
+        found = fit(series(*values), TODAY)
+        assert found is not None
+        assert not found.slope, values
+
+
+def test_a_line_needs_three_weeks() -> None:
+    short, enough = fit(series(*range(100, 300, 10)), TODAY), fit(series(*range(100, 310, 10)), TODAY)
+    assert short is not None
+    assert enough is not None
+    assert (bool(short.slope), bool(enough.slope)) == (False, True)
+
+
+@given(st.lists(st.integers(0, 10**13), min_size=3, max_size=28))
+def test_no_past_gives_a_negative_or_endless_future(values: list[int]) -> None:
+    found = fit(series(*values), TODAY)
+    assert found is not None
+    ahead = [found.on(TODAY + n * DAY) for n in range(31)]
+    assert min(ahead) >= 0
+    assert max(ahead) <= 7 * 30 * max(max(values), 1)
