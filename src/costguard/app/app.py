@@ -196,11 +196,18 @@ class App:
         return all(answers)
 
     def inventory(
-        self, account: Account, *, all_regions: bool = False, done: Callable[[str], None] | None = None
+        self,
+        account: Account,
+        *,
+        empty: bool = False,
+        all_regions: bool = False,
+        done: Callable[[str], None] | None = None,
     ) -> bool:
-        """Lists every region of an account that is due; False when something could not be read."""
+        """Lists every region of an account that is due, ``empty`` ones too; False when something that should be
+        readable could not be read. ``all_regions``: those that were never readable as well, whenever they were tried.
+        """
         known, told = self.poller.regions(account)
-        regions = [region for region in known if all_regions or self.lister.due(account, region)]
+        regions = [region for region in known if all_regions or self.lister.due(account, region, empty=empty)]
 
         def one(region: str) -> bool:
             fine = self.lister.region(account, region)
@@ -208,13 +215,15 @@ class App:
                 done(f"{account.name}/{region}")
             return fine
 
-        return all(self._spread(one, regions)) and told
+        answers = dict(zip(regions, self._spread(one, regions), strict=True))
+        aside = self.lister.set_aside(account)
+        return all(fine for region, fine in answers.items() if region not in aside) and told
 
     def poll(self, done: Callable[[str], None] | None = None) -> bool:
         """Everything once: identity, inventory, prices, use. False when some source could not be read."""
         fine = self.identify()
         for account in self.accounts.values():
-            fine &= self.inventory(account, all_regions=True, done=done)
+            fine &= self.inventory(account, empty=True, done=done)
             fine &= self.poller.list_prices(account)
             fine &= self.poller.spot_prices(account)
             self.lister.reprice(account)

@@ -63,7 +63,7 @@ def backfill(app: App, since: timedelta, progress: Progress = lambda what: None)
     fine = app.identify()
     found: list[Source] = []
     for account in app.accounts.values():
-        fine &= app.inventory(account, all_regions=True, done=progress)
+        fine &= app.inventory(account, empty=True, done=progress)
         fine &= app.poller.list_prices(account)
         app.lister.reprice(account)
         with app.database.read() as conn:

@@ -164,6 +164,7 @@ def _remedy(error: CostguardError) -> str:
 
 
 def _sources(app: App, account: Account, area: str) -> Iterator[Check]:
+    aside = app.lister.set_aside(account)
     with app.database.read() as conn:
         found = [s for s in sources.sources(conn) if s.account == account.name and s.source != "identity"]
     for status in found:
@@ -171,6 +172,9 @@ def _sources(app: App, account: Account, area: str) -> Iterator[Check]:
             yield Check(
                 area, Finding.FAULT, f"{status.region} {status.source} is denied: {status.error}", "see deploy/iam"
             )
+        elif status.state is SourceState.SKIPPED and status.region in aside and status.error:
+            hint = "grant it, or name the regions that you use (regions:) to leave it out for good"
+            yield Check(area, Finding.WARNING, f"{status.region} is left out: {status.error}", hint)
         elif status.state is SourceState.FAILED:
             yield Check(area, Finding.FAULT, f"{status.region} {status.source} failed: {status.error}")
     readable = [s for s in found if s.source == "inventory" and s.state is SourceState.OK]

@@ -11,7 +11,7 @@ from costguard.daemon.accounts import Account
 from costguard.daemon.facts import ATTACHABLE, note_attachment, note_tags
 from costguard.daemon.sources import EMPTY, INVENTORY, UNREADABLE, Outcome, attempt, record
 from costguard.domain.resource import Kind, Resource, ResourceRef
-from costguard.domain.snapshot import SourceState
+from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.engine.pricing import PriceTable, priced
 from costguard.ports import Clock, Inventory, Power
 from costguard.store import inventory, kv, prices, sources, states
@@ -22,6 +22,7 @@ COMPUTE = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
 _DOUBT_FROM = 4
 _DOUBT_ROUNDS = 3
 _DOUBT = "doubt/"
+_TRIED = "tried/"
 _LOCK = "protected/"
 # A lock is only seen in a live read; what was seen is believed for a day.
 _LOCK_HOLDS = timedelta(hours=24)
@@ -36,8 +37,8 @@ class Lister:
     interval: timedelta
     book: PriceTable
 
-    def due(self, account: Account, region: str) -> bool:
-        """Whether a region is worth looking at now: empty ones hourly, those never readable daily."""
+    def due(self, account: Account, region: str, *, empty: bool = False) -> bool:
+        """Whether a region is worth looking at now: one never readable daily, an empty one hourly, or if ``empty``."""
         with self.database.read() as conn:
             status = sources.get(conn, account.name, region, INVENTORY)
             tried = kv.get(conn, _tried(account, region))
@@ -46,10 +47,38 @@ class Lister:
             return True
         age = self.clock.now() - datetime.fromisoformat(tried["at"])
         if status.state is SourceState.OK and tried["empty"]:
-            return age >= EMPTY
-        if status.state is SourceState.DENIED and status.fetched_at is None:
+            return empty or age >= EMPTY
+        if tried.get("aside") or (not empty and status.state is SourceState.DENIED and status.fetched_at is None):
             return age >= UNREADABLE
         return True
+
+    def set_aside(self, account: Account) -> frozenset[str]:
+        """The regions that are left out: nobody named them, they could never be read, and others can be.
+
+        Their sources say ``skipped``, and why; they are tried again a day later. Where no region at all can be read
+        none is left out: then it is the account that may not look.
+        """
+        if account.bound.spec.regions:
+            return frozenset()
+        now = self.clock.now()
+        with self.database.read() as conn:
+            known = sources.sources(conn, account.name)
+        found = [s for s in known if s.source.split(".")[0] == INVENTORY]
+        read = {s.region for s in found if s.fetched_at is not None}
+        denied = {s.region for s in found if s.source == INVENTORY and s.state is SourceState.DENIED} - read
+        with self.database.write() if read and denied else self.database.read() as conn:
+            for status in found if read else ():
+                if status.region not in denied or status.state is not SourceState.DENIED:
+                    continue
+                first = status.source == INVENTORY
+                sources.record_failure(
+                    conn, status.account, status.region, status.source, state=SourceState.SKIPPED, now=now,
+                    error=f"never readable, tried again daily: {status.error}" if first else None,
+                    interval=status.interval,
+                )  # fmt: skip
+                if first and (tried := kv.get(conn, _tried(account, status.region))) is not None:
+                    kv.put(conn, _tried(account, status.region), {**tried, "aside": True}, now)
+            return frozenset(s.region for s in never_readable(conn) if s.account == account.name)
 
     def region(self, account: Account, region: str) -> bool:
         """Lists every kind; False when some kind could not be listed."""
@@ -166,4 +195,15 @@ class _Look:
 
 
 def _tried(account: Account, region: str) -> str:
-    return f"tried/{account.name}/{region}"
+    return f"{_TRIED}{account.name}/{region}"
+
+
+def never_readable(conn: Connection) -> tuple[SourceStatus, ...]:
+    """The inventories of the regions that are left out because they could never be read."""
+    aside = {key for key, known in kv.by_prefix(conn, _TRIED).items() if known.get("aside")}
+    return tuple(
+        status
+        for status in sources.sources(conn)
+        if status.source == INVENTORY and status.state is SourceState.SKIPPED
+        if f"{_TRIED}{status.account}/{status.region}" in aside
+    )

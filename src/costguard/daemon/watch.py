@@ -4,13 +4,14 @@ Each fact is told once; what was told is a row, so that a restart tells nothing 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
+from costguard.daemon.listing import never_readable
 from costguard.domain.action import Action
 from costguard.domain.notice import Notice, NoticeKind
 from costguard.domain.snapshot import SourceState, SourceStatus
@@ -23,7 +24,9 @@ from costguard.store import actions, inventory, kv, outbox, sources
 from costguard.store.database import Database
 
 _TOLD = "told/source/"
+_ASIDE = "told/aside/"
 _DIGEST = "told/digest"
+_DAY = timedelta(days=1)
 # A refusal is told at once; trouble that may pass by itself only after this many polls.
 _PATIENCE = 3
 _REGIONS = 5
@@ -44,8 +47,9 @@ class Watch:
         now = self.clock.now()
         with self.database.read() as conn:
             found = self._sources(conn, now)
+            aside = self._aside(conn, now)
             digest = self._digest(conn, now)
-        if not found and digest is None:
+        if not found and not aside and digest is None:
             return
         with self.database.write() as conn:
             for key, state, notices in found:
@@ -54,6 +58,9 @@ class Watch:
                     kv.remove(conn, key)
                 else:
                     kv.put(conn, key, {"state": state.value}, now)
+            for key, regions, notices in aside:
+                outbox.enqueue(conn, notices)
+                kv.put(conn, key, {"regions": regions, "at": now.isoformat()}, now)
             if digest is not None:
                 day, notices = digest
                 outbox.enqueue(conn, notices)
@@ -74,6 +81,22 @@ class Watch:
                 news.append((key, bad[0].state, self._source(bad, key, now, recovered=False)))
             elif known is not None and all(s.state in (SourceState.OK, SourceState.SKIPPED) for s in statuses):
                 news.append((key, None, self._source(statuses, key, now, recovered=True)))
+        return news
+
+    def _aside(self, conn: Connection, now: datetime) -> list[tuple[str, list[str], list[Notice]]]:
+        """(key, regions, messages) for each account with regions that could never be read: when there are others than
+        were told, and daily."""
+        left_out: dict[str, list[SourceStatus]] = {}
+        for status in never_readable(conn):
+            left_out.setdefault(status.account, []).append(status)
+        news = []
+        for account, statuses in sorted(left_out.items()):
+            key, regions = f"{_ASIDE}{account}", [s.region for s in statuses]
+            told = kv.get(conn, key)
+            age = None if told is None else now - datetime.fromisoformat(told["at"])
+            if told is None or age is None or told["regions"] != regions or age >= _DAY:
+                shown = [replace(s, state=SourceState.DENIED) for s in statuses]
+                news.append((key, regions, self._source(shown, key, now, recovered=False)))
         return news
 
     def _is_bad(self, conn: Connection, status: SourceStatus, now: datetime) -> bool:

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from costguard.daemon.accounts import Account
-from costguard.daemon.listing import Lister
+from costguard.daemon.listing import Lister, never_readable
 from costguard.domain.resource import Kind, Resource, ResourceRef, State
+from costguard.domain.snapshot import SourceState
 from costguard.engine.pricing import PriceTable
 from costguard.errors import PermissionDenied
 from costguard.net.clock import SteppedClock
@@ -55,8 +56,11 @@ def lister(sqlite_database: Database, clock: SteppedClock) -> Lister:  # noqa: F
     return Lister(sqlite_database, clock, 2 * MINUTE, PriceTable([]))
 
 
-def account(cloud: Cloud) -> Account:
-    return cast(Account, SimpleNamespace(name="prod", provider="aliyun", connection=lambda: cast(Any, cloud)))
+def account(cloud: Cloud, regions: tuple[str, ...] = ()) -> Account:
+    bound = SimpleNamespace(spec=SimpleNamespace(regions=regions))
+    return cast(
+        Account, SimpleNamespace(name="prod", provider="aliyun", bound=bound, connection=lambda: cast(Any, cloud))
+    )
 
 
 def states(lister: Lister) -> Sequence[bool]:
@@ -100,6 +104,48 @@ def test_a_region_that_was_never_readable_is_tried_daily(lister: Lister, clock: 
     assert not lister.due(prod, "cn-beijing")
     clock.advance(timedelta(hours=1))
     assert lister.due(prod, "cn-beijing")
+
+
+def test_a_region_that_was_never_readable_is_left_out_where_others_can_be_read(
+    lister: Lister, clock: SteppedClock
+) -> None:
+    """Nobody named it: it says skipped and why, fails no run, and is tried daily until it can be read."""
+    here, there = Cloud(), Cloud()
+    here.found[Kind.VM], there.denied = [thing(Kind.VM, 1, clock)], True
+    near, far = account(here), account(there)
+    assert not lister.region(far, "cn-far")
+    assert lister.set_aside(far) == frozenset(), "no region at all can be read: it is the account that may not look"
+    assert lister.region(near, "cn-beijing")
+    assert lister.set_aside(far) == {"cn-far"}
+    with lister.database.read() as conn:
+        (left,) = never_readable(conn)
+        assert {s.state for s in sources.sources(conn) if s.region == "cn-far"} == {SourceState.SKIPPED}
+    assert left.error is not None
+    assert left.error.startswith("never readable, tried again daily: ")
+    for empty in (False, True):
+        assert not lister.due(far, "cn-far", empty=empty)
+    clock.advance(timedelta(days=1))
+    assert lister.due(far, "cn-far", empty=True)
+    assert not lister.region(far, "cn-far")
+    assert lister.set_aside(far) == {"cn-far"}, "still not, so another day"
+    assert not lister.due(far, "cn-far", empty=True)
+    there.denied = False
+    assert lister.region(far, "cn-far")
+    assert lister.set_aside(far) == frozenset()
+    with lister.database.read() as conn:
+        assert never_readable(conn) == ()
+
+
+def test_a_region_that_was_named_or_once_read_is_never_left_out(lister: Lister, clock: SteppedClock) -> None:
+    cloud, other = Cloud(), Cloud()
+    other.found[Kind.VM] = [thing(Kind.VM, 1, clock)]
+    assert lister.region(account(other), "cn-beijing")
+    assert lister.region(account(cloud), "cn-once")
+    cloud.denied = True
+    assert not lister.region(account(cloud), "cn-once")
+    assert not lister.region(account(cloud), "cn-named")
+    assert lister.set_aside(account(cloud, regions=("cn-named",))) == frozenset()
+    assert lister.set_aside(account(cloud)) == {"cn-named"}
 
 
 def test_a_listing_that_lost_most_is_doubted_before_it_is_believed(lister: Lister, clock: SteppedClock) -> None:
