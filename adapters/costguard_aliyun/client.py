@@ -19,12 +19,13 @@ from aliyunsdkcore.request import CommonRequest
 
 from costguard.deadline import DeadlinePassed, backoff, countdown, within
 from costguard.errors import AuthFailed, BadResponse, ProviderError, Throttled, TimedOut, Unavailable
+from costguard.keys import Keys
 from costguard.ports import AccountSpec, Clock
 from costguard_aliyun.credentials import AliyunCredentials
 from costguard_aliyun.endpoints import HOME_REGIONS, PRODUCTS, Endpoint, endpoint, proxies
 from costguard_aliyun.errors import TOKEN_EXPIRED, Call, refused, translate
 from costguard_aliyun.fields import read_time
-from costguard_aliyun.sessions import KeyRing, Keys
+from costguard_aliyun.sessions import AliyunKeys
 
 log = logging.getLogger("costguard_aliyun")
 
@@ -45,7 +46,7 @@ class Api:
         given = spec.credentials if isinstance(spec.credentials, AliyunCredentials) else AliyunCredentials()
         self.site = given.site
         self.home_region = HOME_REGIONS[given.site]
-        self._keys = KeyRing(given, clock, self.call_of("sts", "", "credentials"), self._assume)
+        self._keys = AliyunKeys(given, clock, self.call_of("sts", "", "credentials"), self._assume)
         self._lock = threading.Lock()
         self._clients: dict[tuple[Endpoint, Keys], AcsClient] = {}
         self._told: dict[str, str] = {}

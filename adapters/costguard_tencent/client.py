@@ -21,11 +21,12 @@ from tencentcloud.common.profile.http_profile import HttpProfile
 
 from costguard.deadline import DeadlinePassed, backoff, countdown, within
 from costguard.errors import AuthFailed, BadResponse, ProviderError, Throttled, TimedOut, Unavailable
+from costguard.keys import Keys
 from costguard.ports import AccountSpec, Clock
 from costguard_tencent.credentials import TencentCredentials
 from costguard_tencent.endpoints import GLOBAL, HOME_REGIONS, VERSIONS, Endpoint, endpoint, proxies
 from costguard_tencent.errors import TOKEN_FAILURE, Call, of_one_item, refused, translate
-from costguard_tencent.sessions import KeyRing, Keys
+from costguard_tencent.sessions import TencentKeys
 
 log = logging.getLogger("costguard_tencent")
 
@@ -47,7 +48,7 @@ class Api:
         given = spec.credentials if isinstance(spec.credentials, TencentCredentials) else TencentCredentials()
         self.site = given.site
         self.home_region = HOME_REGIONS[given.site]
-        self._keys = KeyRing(given, clock, self.call_of("sts", "", "credentials"), self._assume)
+        self._keys = TencentKeys(given, clock, self.call_of("sts", "", "credentials"), self._assume)
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str, Keys], Any] = {}
         self._used: dict[str, str] = {}
@@ -200,7 +201,7 @@ class Api:
         http = HttpProfile(protocol=where.scheme, endpoint=where.host, reqTimeout=seconds)
         profile = ClientProfile(httpProfile=http)
         profile.request_client = "costguard"
-        client = _Client(product, VERSIONS[product], Credential(keys.id, keys.key, keys.token), region, profile)
+        client = _Client(product, VERSIONS[product], Credential(keys.id, keys.secret, keys.token), region, profile)
         client.request.conn.proxy = proxies(where, self.spec.proxy)
         _session(client).trust_env = False  # neither its proxies nor ~/.netrc beside our signature
         return client

@@ -8,60 +8,30 @@ import configparser
 import http.client
 import json
 import os
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from costguard.errors import AuthFailed
+from costguard.keys import Assume, KeyRing, Keys
 from costguard.ports import Clock
 from costguard_tencent.credentials import TencentCredentials
 from costguard_tencent.errors import Call
 
 METADATA = "metadata.tencentyun.com"
-MARGIN = timedelta(minutes=10)
 _SECONDS = 2.0
 _PATH = "/latest/meta-data/cam/security-credentials/"
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """What signs a request. `until` (aware UTC) is when temporary keys end."""
-
-    id: str = field(repr=False)
-    key: str = field(repr=False)
-    token: str | None = field(default=None, repr=False)
-    until: datetime | None = None
-
-
-Assume = Callable[[Keys, str, str | None], Keys]
-"""(base keys, role, external id) → the role's keys."""
-
-
-class KeyRing:
-    """The account's keys. Thread-safe; calls out only in `get`, and raises ProviderError there."""
+class TencentKeys(KeyRing):
+    """The account's keys, from what was given, else from the usual places in their order."""
 
     def __init__(self, given: TencentCredentials, clock: Clock, call: Call, assume: Assume) -> None:
-        self._given, self._clock, self._call, self._assume = given, clock, call, assume
-        self._lock = threading.Lock()
-        self._keys: Keys | None = None
+        super().__init__(clock)
+        self._given, self._call, self._assume = given, call, assume
 
-    def get(self) -> Keys:
-        """Keys that are good for some minutes. Raises AuthFailed when there are none."""
-        with self._lock:
-            keys = self._keys
-            if keys is None or (keys.until is not None and keys.until - MARGIN <= self._clock.now()):
-                keys = self._keys = self._fetch()
-            return keys
-
-    def forget(self) -> None:
-        """The cloud says that the keys have ended: the next call fetches new ones."""
-        with self._lock:
-            self._keys = None
-
-    def _fetch(self) -> Keys:
+    def fetch(self) -> Keys:
         base = self._base()
         given = self._given
         return self._assume(base, given.role_arn, given.external_id) if given.role_arn else base

@@ -77,7 +77,7 @@ def test_adapters_are_registered_shipped_and_fenced() -> None:
     for contract in linter["contracts"]:
         if contract["name"] == "The core imports no adapter":
             assert set(contract["forbidden_modules"]) == folders
-        if contract["name"] in {"Adapters never see each other", "Adapters see only domain, errors and ports"}:
+        if contract["name"].startswith(("Adapters never see each other", "Adapters see only domain, errors, ports")):
             assert set(contract.get("modules", contract.get("source_modules"))) == folders
 
 

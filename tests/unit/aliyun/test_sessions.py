@@ -10,10 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from costguard.errors import AuthFailed, PermissionDenied, ProviderError
-from costguard.testing.clock import FakeClock
 from costguard_aliyun import sessions
 from costguard_aliyun.credentials import AliyunCredentials
-from costguard_aliyun.sessions import Keys
 from tests.fakes.aliyun.rpc import to_seconds
 from tests.fakes.aliyun.server import ACCOUNT, KEY_ID, SECRET, AliyunServer
 from tests.fakes.aliyun.signature import Session
@@ -164,8 +162,3 @@ def test_a_role_that_does_not_exist(server: AliyunServer) -> None:
     with pytest.raises(ProviderError) as caught:
         works(server, keys(role_arn=f"acs:ram::{ACCOUNT}:role/nobody"))
     assert caught.value.code == "EntityNotExist.Role"
-
-
-def test_keys_do_not_show() -> None:
-    """K04."""
-    assert "hidden" not in repr(Keys("hidden-id", "hidden-secret", "hidden-token", FakeClock().now()))
