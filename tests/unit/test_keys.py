@@ -52,4 +52,5 @@ def test_many_threads_fetch_once() -> None:
 
 
 def test_keys_are_never_shown() -> None:
+    """K04."""
     assert "hidden" not in repr(Keys("hidden-id", "hidden-secret", "hidden-token", FakeClock().now()))

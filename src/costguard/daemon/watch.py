@@ -96,7 +96,9 @@ class Watch:
             age = None if told is None else now - datetime.fromisoformat(told["at"])
             if told is None or age is None or told["regions"] != regions or age >= _DAY:
                 shown = [replace(s, state=SourceState.DENIED) for s in statuses]
-                news.append((key, regions, self._source(shown, key, now, recovered=False)))
+                # Other regions are another story: they must not pass for the same one told again.
+                story = f"{key}/{','.join(regions)}"
+                news.append((key, regions, self._source(shown, story, now, recovered=False)))
         return news
 
     def _is_bad(self, conn: Connection, status: SourceStatus, now: datetime) -> bool:
