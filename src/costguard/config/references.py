@@ -85,13 +85,24 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
 
 def _heard(document: Document, warnings: list[ConfigError]) -> None:
     """A chat where people can press and write, and nobody would be known there."""
-    owners = _listed(document, "owners")
-    if any(isinstance(owner, dict) and owner.get("dingtalk") for owner in owners):
-        return
+    owners = [owner for owner in _listed(document, "owners") if isinstance(owner, dict)]
     for index, data in enumerate(_listed(document, "channels")):
-        if isinstance(data, dict) and data.get("kind") == "dingtalk" and data.get("mode") == "stream":
-            message = "no owner has a dingtalk user id, so nobody may press a button or write a command here"
-            warnings.append(document.error(("channels", index, "mode"), message))
+        if not isinstance(data, dict):
+            continue
+        key, needs = _listens(data)
+        if key is not None and not any(owner.get(handle) for owner in owners for handle in needs):
+            what = "a dingtalk user id" if "dingtalk" in needs else "a slack member id or an email"
+            message = f"no owner has {what}, so nobody may press a button or write a command here"
+            warnings.append(document.error(("channels", index, key), message))
+
+
+def _listens(data: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
+    """The key by which a channel hears people, and which keys of an owner tell who somebody is."""
+    if data.get("kind") == "dingtalk" and data.get("mode") == "stream":
+        return "mode", ("dingtalk",)
+    if data.get("kind") == "slack":
+        return next((key for key in ("app_token", "signing_secret") if data.get(key)), None), ("slack", "email")
+    return None, ()
 
 
 def expect(

@@ -57,6 +57,21 @@ owners: [{name: zw, dingtalk_mobile: "13800000000"}]
     assert warnings(tmp_path, text.replace("dingtalk_mobile", "dingtalk")) == []
 
 
+def test_a_slack_in_which_nobody_would_be_known(tmp_path: Path) -> None:
+    text = """\
+version: 1
+channels: [{name: team, kind: slack, token: xoxb-1, channel: C1, app_token: xapp-1}]
+owners: [{name: zw, dingtalk: manager1234}]
+"""
+    (told,) = warnings(tmp_path, text)
+    assert "channels[0].app_token" in told
+    assert "a slack member id or an email" in told
+    for known in ("slack: U012", "email: zw@example.com"):
+        assert warnings(tmp_path, text.replace("dingtalk: manager1234", known)) == []
+    deaf = text.replace(", app_token: xapp-1", "")
+    assert warnings(tmp_path, deaf) == [], "a bot without buttons needs to know nobody"
+
+
 @pytest.mark.parametrize(
     ("report", "complaint"),
     [
