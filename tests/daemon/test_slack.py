@@ -128,9 +128,11 @@ class Office:
         return message.delivered.text.replace("\u200b", "")
 
 
-def folder_of(tmp_path: Path, migrated_sqlite: Path, slack: SlackApi, heard: str, language: str = "en") -> Path:
+def folder_of(
+    tmp_path: Path, migrated_sqlite: Path, slack: SlackApi, heard: str, language: str = "en", policies: str = IDLE
+) -> Path:
     shutil.copy(migrated_sqlite, tmp_path / "costguard.db")
-    (tmp_path / "policies.yaml").write_text(IDLE, "utf-8")
+    (tmp_path / "policies.yaml").write_text(policies, "utf-8")
     path = tmp_path / "costguard.yaml"
     text = CONFIG.format(token=BOT_TOKEN, endpoint=slack.api_url, heard=heard, language=language)
     path.write_text(text, "utf-8")
@@ -156,11 +158,16 @@ def language(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
+def policies(request: pytest.FixtureRequest) -> str:
+    return getattr(request, "param", IDLE)
+
+
+@pytest.fixture
 def office(
-    tmp_path: Path, migrated_sqlite: Path, clock: FakeClock, slack: SlackApi, cloud: Cloud, language: str
+    tmp_path: Path, migrated_sqlite: Path, clock: FakeClock, slack: SlackApi, cloud: Cloud, language: str, policies: str
 ) -> Iterator[Office]:
     """The box was found idle, and its owner warned with buttons."""
-    path = folder_of(tmp_path, migrated_sqlite, slack, f'app_token: "{APP_TOKEN}"', language)
+    path = folder_of(tmp_path, migrated_sqlite, slack, f'app_token: "{APP_TOKEN}"', language, policies)
     app = start(load(path, {}), cloud, clock)
     with contextlib.ExitStack() as stack:
         stack.callback(app.close)
@@ -364,6 +371,43 @@ def test_what_is_not_signed_is_refused(posted_to: tuple[Office, str]) -> None:
     commands = SlackDeliveries(office.slack, f"{url}/commands")
     assert commands.deliver(b"ssl_check=1&token=x").status == 200
     assert [line for line in lines(office.app.database) if line.kind is LedgerKind.LEVER] == []
+
+
+@pytest.mark.parametrize("policies", [IDLE.replace("do: stop}", "do: stop, approve: true}")], indirect=True)
+def test_a_stop_that_waits_for_a_yes(office: Office) -> None:
+    office.later(31 * MINUTE)
+    office.later(MINUTE)
+    assert office.cloud.stops() == []
+    asked = next(m for m in office.slack.posted if m.text.startswith("Approval needed: stop train-03"))
+    assert asked.thread_ts == office.warning.ts
+    assert asked.elements[0][1]["action_id"] == "approve"
+    office.press("approve", NOBODY, asked)
+    office.press("approve", ZW, asked)
+    eventually(lambda: "zhangwei approved: train-03" in office.shown(asked))
+    office.later(timedelta(seconds=10))
+    assert [call.id for call in office.cloud.stops()] == ["a"]
+    assert office.warning.text.startswith("Stopped train-03")
+
+
+def test_a_box_without_an_owner_is_claimed_and_its_owner_warned_anew(office: Office) -> None:
+    office.press("keep_2h")
+    office.cloud.add("b", name="test1")
+    office.later(MINUTE)
+    message = next(m for m in office.slack.posted if "test1" in m.text)
+    assert "mine" in [element["action_id"] for _, element in message.elements]
+    office.press("keep_2h", LI, Posted(TEAM, {**message.content}, message.at, message.ts))
+    office.later(MINUTE)
+    eventually(lambda: "li keeps test1" in office.shown(message) or "Kept by li" in office.shown(message))
+    office.type("unkeep test1", LI)
+    office.later(3 * MINUTE)
+    again = next(m for m in office.slack.posted if m.ts != message.ts and m.text.startswith("Stopping") and m.elements)
+    office.clock.advance(MINUTE)
+    office.press("mine", ZW, again)
+    eventually(lambda: "test1 is zhangwei's now" in office.shown(again))
+    office.later(MINUTE)
+    newest = [m for m in office.slack.posted if m.text.startswith("Stopping in 30 min: test1")][-1]
+    assert newest.delivered.mentions == (f"@{ZW}",)
+    assert "mine" not in [element["action_id"] for _, element in newest.elements]
 
 
 def test_a_rung_for_the_owner_alone_is_a_direct_message(office: Office) -> None:

@@ -1,8 +1,8 @@
 """One WebSocket client: opening within a total deadline, a watched connection, errors without the URL.
 
 The URL of a stream carries a one-time ticket, so neither the library's log nor an error may show it. The library
-(``websockets``, the extras ``slack`` and ``dingtalk``) is imported by the first connection. It pings every ``ALIVE`` and calls the
-connection broken when no pong comes, so a half-open TCP connection does not go unnoticed.
+(``websockets``, the extras ``slack`` and ``dingtalk``) is imported by the first connection. It pings every ``ALIVE``
+and calls the connection broken when no pong comes, so a half-open TCP connection does not go unnoticed.
 """
 
 import logging
