@@ -21,6 +21,8 @@ DayKind = Literal["workdays", "restdays", "daily"]
 
 def utc(value: datetime) -> datetime:
     """The same instant in UTC. Raises ValueError for a naive datetime."""
+    if value.tzinfo is UTC:
+        return value
     if value.tzinfo is None or value.utcoffset() is None:
         raise ValueError(f"naive datetime {value.isoformat()}: a time needs its zone")
     return value.astimezone(UTC)
