@@ -36,6 +36,16 @@ def test_without_a_warning_it_counts_from_the_first_cycle() -> None:
     assert ladder.due(make_action(held_since=NOW), 1) == NOW + HOUR
 
 
+def test_what_a_person_asks_for_at_once_is_due_once_the_warning_is_there() -> None:
+    """It is about what acts: the second warning keeps its time. Nobody makes anything later than it is."""
+    row = make_action(held_since=NOW, hastened_at=NOW + MINUTE)
+    assert [WARN_WARN_STOP.due(row, i) for i in range(3)] == [NOW, None, None]
+    row = make_action(held_since=NOW, warned_at=NOW, hastened_at=NOW + MINUTE)
+    assert [WARN_WARN_STOP.due(row, i) for i in range(3)] == [NOW, NOW + 15 * MINUTE, NOW + MINUTE]
+    assert WARN_WARN_STOP.due(make_action(warned_at=NOW, hastened_at=NOW + HOUR), 2) == NOW + 30 * MINUTE
+    assert restarted(row, NOW + HOUR, approved=True).hastened_at is None
+
+
 def test_a_warning_that_announces_nothing_is_no_first_warning() -> None:
     assert Ladder(rungs({"do": "warn"}, {"do": "notify"})).first_warning is None
     assert WARN_WARN_STOP.first_warning == 0

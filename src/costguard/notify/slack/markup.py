@@ -14,6 +14,7 @@ from costguard.ports import Message
 
 HEADER, SECTION, BLOCKS, TOTAL = 150, 3000, 50, 10_000
 LABEL, VALUE = 75, 2000
+DECISION = 500  # escaping makes it at most five times as long
 ACTIONS, DECIDED = "costguard", "costguard_decided"
 _KINDS = ("header", "section", "context", "actions")
 _BREAKER = "\u200b"
@@ -66,7 +67,7 @@ def settled(blocks: Sequence[Mapping[str, Any]], text: str) -> list[dict[str, An
     is taken over: the rest is not ours."""
     kept = [dict(block) for block in blocks if block.get("type") in _KINDS and block.get("block_id") != DECIDED]
     said: dict[str, Any] = {
-        "type": "section", "block_id": DECIDED, "text": _mrkdwn(f"*{escape(cut(text, SECTION // 4))}*")
+        "type": "section", "block_id": DECIDED, "text": _mrkdwn(f"*{escape(cut(text, DECISION))}*")
     }  # fmt: skip
     at = next((i for i, block in enumerate(kept) if block["type"] == "actions"), len(kept))
     kept = [block for block in kept if block["type"] != "actions"]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costguard.notify.slack.markup import escape, message
+from costguard.domain.press import Button, Confirm, Press
+from costguard.notify.slack.markup import escape, message, pressable, settled
 from costguard.notify.story import Line, Span, Story, bold, code, text
 from costguard.testing.channel_contract import HOSTILE_NAMES
 from tests.fakes.blockkit import problems
@@ -71,3 +72,34 @@ def test_a_mention_is_one_and_a_link_leads_where_it_says() -> None:
     body = message(story, "k", "f").body
     assert "<@U1>" in body
     assert "<https://h/x?a=1&amp;b=2%7C%3E|de|ta&gt;ils>" in body
+
+
+_WORDS = st.text(max_size=400) | st.sampled_from(["", " ", "&" * 3000, "😀" * 2000, "*" * 700])
+
+
+_BUTTON = st.tuples(st.sampled_from(list(Press)), _WORDS, st.booleans())
+
+
+@given(st.lists(_BUTTON, min_size=1, max_size=8, unique_by=lambda b: b[0]), st.text(max_size=2500), _WORDS, _WORDS)
+def test_buttons_and_what_was_decided_are_valid_whatever_they_say(
+    wanted: list[tuple[Press, str, bool]], value: str, title: str, decided: str
+) -> None:
+    """J12: labels, values and questions of any length; the decision stands where the buttons were, once."""
+    buttons = tuple(
+        Button(press, label, value or "a", "danger", Confirm(label, label, label, label))
+        if asks
+        else Button(press, label, value or "a")
+        for press, label, asks in wanted
+    )
+    story = Story(title, (Line("原因", text(title)),), footer=(Span("编号 7f3c"),), buttons=buttons)
+    made = pressable(story, "key", "fallback").payload["blocks"]
+    assert isinstance(made, list)
+    assert problems(made) == []
+    (actions,) = (block for block in made if block["type"] == "actions")
+    assert [element["action_id"] for element in actions["elements"]] == [press.value for press, _, _ in wanted]
+    once = settled([{"block_id": "b1", "type": "image"}, {"type": "divider"}, *made], decided)
+    assert problems(once) == []
+    assert [block["type"] for block in once] == [
+        block["type"] if block["type"] != "actions" else "section" for block in made
+    ]
+    assert len(settled(once, "another")) == len(once), "a second decision replaces the first"
