@@ -220,7 +220,7 @@ def test_a_stranger_is_refused_alone_and_nothing_changes(office: Office) -> None
     eventually(lambda: office.slack.ephemeral)
     (refusal,) = office.slack.ephemeral
     assert (refusal.seen_by, office.warning.content) == (NOBODY, before)
-    assert "costguard does not know stranger. Ask an admin to add U012STRANGER" in office.shown(refusal)
+    assert "costguard does not know stranger. Ask an admin to add slack: U012STRANGER" in office.shown(refusal)
     assert [line for line in lines(office.app.database) if line.kind is LedgerKind.LEVER] == []
 
 

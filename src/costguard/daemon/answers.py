@@ -42,9 +42,7 @@ class Answers:
         rows = self._running()
         by = {activity: sum(row.activity == activity for row in rows) for activity in Activity}
         paused = levers.paused(self.conn, self.now)
-        until = ""
-        if paused is not None:
-            until = f" ({self._when(paused.until)})" if paused.until else " "
+        until = None if paused is None else self._when(paused.until) if paused.until else ""
         lines = [
             self.speech.status_title(
                 len(rows), by[Activity.IDLE], by[Activity.UNKNOWN], self._cost(rows), until, self.dry_run

@@ -193,7 +193,8 @@ class Desk:
         owner = sender.owner or self._known_as(sender)
         speech = desk_words(self._language(channel, owner))
         if owner is None:
-            return Reply(speech.stranger(clean(sender.shown) or clean(sender.handle), clean(sender.handle)))
+            shown = clean(sender.shown) or clean(sender.handle)
+            return Reply(speech.stranger(shown, f"{sender.kind}: {clean(sender.handle)}"))
         owns = None if owner in self.settings.admins else frozenset({owner})
         via = f"{sender.kind}:{sender.handle} in {channel}"
         return Visit(conn, self.clock.now(), Person(owner, owns, self.ownership, via), self.settings, speech)

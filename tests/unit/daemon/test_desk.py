@@ -134,7 +134,7 @@ def test_stop_when_it_is_idle_then_a_longer_keep(counter: Counter) -> None:
 def test_strangers_and_other_owners_are_refused(counter: Counter, press: Press) -> None:
     stranger = counter.press(press, NOBODY)
     assert stranger == Reply(
-        f"costguard does not know @{NOBODY}. Ask an admin to add {NOBODY} to owners in costguard.yaml."
+        f"costguard does not know @{NOBODY}. Ask an admin to add slack: {NOBODY} to owners in costguard.yaml."
     )
     other = counter.press(press, HE)
     assert other == Reply("box-a belongs to zhangwei; only they or an admin (boss) may do this.")
@@ -190,7 +190,7 @@ def test_stop_now_while_paused_says_so(counter: Counter, cloud: Cloud, clock: Fa
     assert counter.say("pause 2h", BOSS).text == "boss paused costguard: nothing is stopped until 14:00 UTC"
     run_once(counter.app)
     assert counter.press(Press.STOP_NOW) == Reply("box-a is not stopped now: costguard is paused.")
-    assert "Paused (14:00 UTC)" in counter.say("status").text
+    assert "Paused until 14:00 UTC" in counter.say("status").text
     assert counter.say("resume", BOSS).text.startswith("boss resumed")
     assert counter.say("resume", BOSS).text == "Nothing is paused."
     assert cloud.stops() == []
@@ -300,3 +300,34 @@ def test_levers_refuse_by_themselves_what_the_desk_would(counter: Counter, clock
     ):
         with counter.app.database.write() as conn, pytest.raises(UsageError):
             pull(conn)
+
+
+def test_a_name_of_two_boxes_and_a_box_that_is_kept(counter: Counter, cloud: Cloud, clock: FakeClock) -> None:
+    cloud.add("b", name="twin", tags={"owner": "zhangwei"})
+    cloud.add("c", name="twin", tags={"owner": "zhangwei"})
+    run_once(counter.app)
+    assert counter.say("keep twin 2h").text == (
+        "More than one is called twin; write the id: simulated/prod/cn-north/vm/b, simulated/prod/cn-north/vm/c"
+    )
+    assert counter.say("keep prod/b until idle").public
+    assert "Kept by zhangwei until 8 Mar 12:00 UTC (kept from the chat)" in counter.say("why b").text
+    cloud.boxes["c"].stopping_since = clock.now() - HOUR
+    run_once(counter.app)
+    assert counter.say("why c").text == "twin: stopped, owner zhangwei\nNo policy wants anything of it."
+
+
+def test_a_press_under_a_warning_whose_box_works_again(counter: Counter, cloud: Cloud, clock: FakeClock) -> None:
+    """The ladder is over; a keep is taken all the same, a stop is not."""
+    cloud.boxes["a"].busy_since = clock.now()
+    for _ in range(3):
+        clock.advance(5 * MINUTE)
+        run_once(counter.app)
+    action = rows(counter.app.database)[0]
+    assert action.state is ActionState.SUPERSEDED
+    over = counter.press(Press.STOP_NOW, action=action.id)
+    assert over == Reply(
+        "This message is out of date: things changed for box-a, and nothing is to be done now",
+        settled=True,
+        public=True,
+    )
+    assert "zhangwei keeps box-a" in counter.press(Press.KEEP_2H, action=action.id).text

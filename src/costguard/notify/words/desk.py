@@ -36,7 +36,9 @@ class DeskWords(ABC):
     # ── who may ─────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
-    def stranger(self, shown: str, handle: str) -> str: ...
+    def stranger(self, shown: str, handle: str) -> str:
+        """``handle`` is the line of ``owners`` by which the person would be known."""
+
     @abstractmethod
     def not_yours(self, name: str, owner: str, admins: str) -> str: ...
     @abstractmethod
@@ -144,7 +146,9 @@ class DeskWords(ABC):
     # ── status, why, who is burning ─────────────────────────────────────────────────────────────────────
 
     @abstractmethod
-    def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str, dry_run: bool) -> str: ...
+    def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str | None, dry_run: bool) -> str:
+        """``paused`` None: it is not; empty: until somebody resumes; else until when."""
+
     @abstractmethod
     def status_box(self, name: str, verb: str, due: str) -> str:
         """One announced action; ``due`` empty: not known yet."""

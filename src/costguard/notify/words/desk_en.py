@@ -158,14 +158,14 @@ pause · pause 2h · resume (admins)"""
     def conversation(self, shown: str) -> str:
         return f"This group's id is {shown}: an administrator writes it to `conversation` of the channel."
 
-    def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str, dry_run: bool) -> str:
+    def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str | None, dry_run: bool) -> str:
         parts = [
             f"{running} running",
             f"{idle} idle" if idle else "",
             f"{unknown} without usage data" if unknown else "",
         ]
         first = ", ".join(part for part in parts if part) + (f", {cost} in all" if cost else "")
-        notes = ["[DRY RUN] nothing is really stopped" if dry_run else "", f"Paused{paused}" if paused else ""]
+        notes = ["[DRY RUN] nothing is really stopped" if dry_run else "", _paused(paused)]
         return "\n".join([first, *(note for note in notes if note)])
 
     def status_box(self, name: str, verb: str, due: str) -> str:
@@ -201,3 +201,9 @@ pause · pause 2h · resume (admins)"""
         if activity == "idle" and idle_for:
             return f"idle {self.words.duration(idle_for)}"
         return _ACTIVITY.get(activity, _ACTIVITY["unknown"])
+
+
+def _paused(until: str | None) -> str:
+    if until is None:
+        return ""
+    return f"Paused until {until}" if until else "Paused until somebody resumes"

@@ -25,7 +25,7 @@ class DeskZh(DeskWords):
 暂停 · 暂停 2小时 · 恢复（管理员）"""
 
     def stranger(self, shown: str, handle: str) -> str:
-        return f"costguard 不认识 {shown}。请管理员把 {handle} 写进 costguard.yaml 的 owners。"
+        return f"costguard 不认识 {shown}。请管理员在 costguard.yaml 的 owners 里写上 {handle}。"
 
     def not_yours(self, name: str, owner: str, admins: str) -> str:
         also = f"或管理员（{admins}）" if admins else ""
@@ -68,7 +68,7 @@ class DeskZh(DeskWords):
         return f"{who} 要求重新启动 {name}，已向云平台发出"
 
     def paused(self, who: str, until: str) -> str:
-        return f"{who} 紧急暂停：{f'到{until}之前' if until else '有人恢复之前'}什么都不会关"
+        return f"{who} 紧急暂停：{f'{until} 之前' if until else '有人恢复之前'}什么都不会关"
 
     def resumed(self, who: str) -> str:
         return f"{who} 恢复：所有预警从头开始，重新预警、重新计宽限期"
@@ -155,14 +155,14 @@ class DeskZh(DeskWords):
     def conversation(self, shown: str) -> str:
         return f"这个群的编号是 {shown}，请管理员把它写到这个渠道的 conversation。"
 
-    def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str, dry_run: bool) -> str:
+    def status_title(self, running: int, idle: int, unknown: int, cost: str, paused: str | None, dry_run: bool) -> str:
         parts = [
             f"{running} 台在运行",
             f"{idle} 台空闲" if idle else "",
             f"{unknown} 台没有用量数据" if unknown else "",
         ]
         first = "，".join(part for part in parts if part) + (f"，合计 {cost}" if cost else "")
-        notes = ["【演练】什么都不会真的关机" if dry_run else "", f"紧急暂停中{paused}" if paused else ""]
+        notes = ["【演练】什么都不会真的关机" if dry_run else "", _paused(paused)]
         return "\n".join([first, *(note for note in notes if note)])
 
     def status_box(self, name: str, verb: str, due: str) -> str:
@@ -198,3 +198,9 @@ class DeskZh(DeskWords):
         if activity == "idle" and idle_for:
             return f"空闲 {self.words.duration(idle_for)}"
         return "已停止" if activity == "off" else t.ACTIVITY.get(activity, t.ACTIVITY["unknown"])
+
+
+def _paused(until: str | None) -> str:
+    if until is None:
+        return ""
+    return f"紧急暂停中，到{until}" if until else "紧急暂停中"
