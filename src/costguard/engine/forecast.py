@@ -1,8 +1,9 @@
 """Forecast: what a calendar period will have cost at its end, between which bounds, and how good the method is here.
 
 The amount is that of :mod:`costguard.rules.trend`, the same one that budgets compare. The bounds are the method's own
-errors over the past ten weeks at as many days ahead as are left (a growing team errs more the further it looks), and
-its skill is measured against the run rate, which anybody can compute by hand.
+errors over the past ten weeks at as many days ahead as are left (a growing team errs more the further it looks), as
+shares of what was expected or of four usual weeks, whichever is more: a quiet day before a burst is no measure. Its
+skill is measured against the run rate, which anybody can compute by hand.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from costguard.rules.trend import fit, outlook
 
 METHOD = "what runs on, to its planned stop + level of 7 or 28 days x weekday for the rest"
 GROWING = "what runs on, to its planned stop + trend of 28 days x weekday for the rest"
-SHORTEST, LONGEST, BACK, LEAST_ERRORS = 7, 28, 63, 10  # days
+SHORTEST, LONGEST, BACK, LEAST_ERRORS, USUAL_DAYS = 7, 28, 63, 10, 28  # days
 # Past errors overlap and so look smaller than they are: nine of ten of them hold about four of five to come.
 LOW, HIGH = Fraction(1, 20), Fraction(19, 20)
 _DAY = timedelta(days=1)
@@ -67,12 +68,13 @@ def forecast(
     days = {day: money.nanos for day, money in sums.days.items()}
     left_days = (span.after - today).days
     tests = tuple(_tests(days, today, min(max(left_days, SHORTEST), LONGEST)))
-    low, high = _bounds([Fraction(actual - ours, ours) for ours, _, actual in tests if ours > 0])
+    low, high = _bounds([Fraction(test.actual - test.ours, test.scale) for test in tests if test.scale])
     left = seen.committed + seen.rest
+    scale = max(left.nanos, _usual(days, today, left_days))
     return Forecast(
         amount=seen.total,
-        low=None if low is None else seen.spent + _scaled(left, low),
-        high=None if high is None else seen.spent + _scaled(left, high),
+        low=None if low is None else seen.spent + _off(left, low, scale),
+        high=None if high is None else seen.spent + _off(left, high, scale),
         spent=seen.spent,
         run_rate=_run_rate(seen.spent, span, snapshot),
         skill=_skill(tests),
@@ -87,12 +89,28 @@ def _run_rate(spent: Money, span: Period, snapshot: Snapshot) -> Money | None:
     return spent.times(Decimal(whole // timedelta(seconds=1)) / (gone // timedelta(seconds=1)))
 
 
-def _scaled(money: Money, error: Fraction) -> Money:
-    return Money(round(money.nanos * max(Fraction(), 1 + error)), money.currency)
+def _off(money: Money, error: Fraction, scale: int) -> Money:
+    return Money(max(0, money.nanos + round(error * scale)), money.currency)
 
 
-def _tests(days: Mapping[date, int], today: date, ahead: int) -> Iterator[tuple[int, int, int]]:
-    """(method, run rate, actual) nanos of ``ahead`` days from each past day that had three whole days before it."""
+def _usual(days: Mapping[date, int], today: date, ahead: int) -> int:
+    """What ``ahead`` days cost at the mean of the four weeks before ``today``; of fewer where there are no more."""
+    past = {day: nanos for day, nanos in days.items() if today - USUAL_DAYS * _DAY <= day < today}
+    return sum(past.values()) * ahead // (today - min(past)).days if past else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """Nanos of some past days: what the method and the run rate had said, what came, and what errors are a share of."""
+
+    ours: int
+    rate: int
+    actual: int
+    scale: int
+
+
+def _tests(days: Mapping[date, int], today: date, ahead: int) -> Iterator[_Test]:
+    """The method tried on ``ahead`` days from each past day that had three whole days before it."""
     if not days:
         return
     first = min(days)
@@ -106,7 +124,8 @@ def _tests(days: Mapping[date, int], today: date, ahead: int) -> Iterator[tuple[
         past = [days.get(begin + n * _DAY, 0) for n in range((origin - begin).days)]
         mean = Fraction(sum(past), len(past))
         ours = round(sum((trend.on(day) for day in coming), Fraction()))
-        yield ours, round(mean * ahead), sum(days.get(day, 0) for day in coming)
+        actual = sum(days.get(day, 0) for day in coming)
+        yield _Test(ours, round(mean * ahead), actual, max(ours, _usual(days, origin, ahead)))
 
 
 def _bounds(errors: Sequence[Fraction]) -> tuple[Fraction | None, Fraction | None]:
@@ -118,7 +137,7 @@ def _bounds(errors: Sequence[Fraction]) -> tuple[Fraction | None, Fraction | Non
     return low, high
 
 
-def _skill(tests: Sequence[tuple[int, int, int]]) -> float | None:
-    ours = sum(abs(actual - method) for method, _, actual in tests)
-    theirs = sum(abs(actual - rate) for _, rate, actual in tests)
+def _skill(tests: Sequence[_Test]) -> float | None:
+    ours = sum(abs(test.actual - test.ours) for test in tests)
+    theirs = sum(abs(test.actual - test.rate) for test in tests)
     return round(1 - ours / theirs, 3) if len(tests) >= LEAST_ERRORS and theirs else None

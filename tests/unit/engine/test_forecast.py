@@ -114,3 +114,13 @@ def test_the_method_says_whether_a_trend_went_on() -> None:
     assert level is not None
     assert growing.method == GROWING
     assert level.method == METHOD
+
+
+def test_quiet_weeks_before_a_burst_do_not_stretch_the_bounds_to_nonsense() -> None:
+    """Errors are shares of four usual weeks where the method had expected next to nothing."""
+    bursty = [1000 if n % 23 < 4 else 10 for n in range(70)]
+    found = look(*bursty)
+    assert found is not None
+    assert found.high is not None
+    month = sum(bursty[-30:])
+    assert found.amount.nanos < found.high.nanos < 5 * cny(str(month)).nanos

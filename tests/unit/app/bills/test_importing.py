@@ -269,3 +269,29 @@ def test_progress_tells_rows_and_bytes(app: App, tmp_path: Path) -> None:
     assert [step[1] for step in told] == [5_000, 10_000, 11_000]
     assert told[-1] == ("a.csv", 11_000, path.stat().st_size, path.stat().st_size)
     assert 0 < told[0][2] < told[1][2] < told[2][2]
+
+
+def test_the_daemon_sees_an_import_in_its_next_cycle(tmp_path: Path) -> None:
+    """Budgets read the bill from a cache that only a new bill empties."""
+    budget = """\
+policies:
+  - {name: month, rule: budget, match: all, when: {amount: "100 USD", period: month}, respond: [{do: notify}]}
+"""
+    (tmp_path / "p.yaml").write_text(budget, "utf-8")
+    path = tmp_path / "costguard.yaml"
+    path.write_text(CONFIG.replace("policies: []", "policies: [p.yaml]"), "utf-8")
+    app = App.open(load(path, {}), FakeClock(NOW), migrate=True, threads=1)
+
+    def seen() -> str:
+        with app.database.read() as conn:
+            rows = app.builder.build(conn, NOW).spend
+        return sum((row.money for row in rows if not row.estimated), Money.zero("USD")).plain()
+
+    try:
+        assert seen() == "0"
+        import_bills(app, [write(tmp_path / "a.csv", hours(24, BilledCost="5"))])
+        assert seen() == "120"
+        (line,) = run_spend(app)["budgets"]
+        assert (line["state"], line["spent"]) == ("over", {"amount": "120", "currency": "USD"})
+    finally:
+        app.close()
