@@ -145,6 +145,9 @@ def run_spend(
         "budgets": budgets(app.policies.values(), money.snapshot),
         # They tell the period that they are in, whatever is asked for.
         "provider_budgets": provider_budgets(elsewhere) if end >= now else [],
+        "currencies": [
+            {"amount": encode(own), "converted": encode(money)} for own, money in book.by_currency(start, until)
+        ],
         "apart": encode(book.apart),
         "warnings": [
             *(remark(language, "no_rate", currency=m.currency, amount=m) for m in book.apart),

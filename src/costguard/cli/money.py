@@ -149,6 +149,8 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
         on.say(f"by the rules of `shared`: {_parts(document['lines'])}")
     if total["assumed"]["amount"] != "0":
         on.say(f"not observed and assumed: {shown(total['assumed'])} of the estimate")
+    if any(part["amount"]["currency"] != document["currency"] for part in document["currencies"]):
+        on.say("by currency: " + ", ".join(_own(part) for part in document["currencies"]))
     for code, rate in document["rates"].items():
         since = f" since {rate['from']}" if rate["from"] else ""
         on.say(f"1 {code} = {rate['rate']} {document['currency']}{since}")
@@ -157,6 +159,12 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
     _budgets(on, document)
     for line in document["warnings"]:
         on.warn(f"warning: {line}")
+
+
+def _own(part: Mapping[str, Any]) -> str:
+    """``$5.99 (¥42.51)``: a subtotal in its own currency, and what it counts as where that is another."""
+    own, counted = part["amount"], part["converted"]
+    return shown(own) if own["currency"] == counted["currency"] else f"{shown(own)} ({shown(counted)})"
 
 
 def _parts(lines: Sequence[Mapping[str, Any]]) -> str:

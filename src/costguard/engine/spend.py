@@ -101,6 +101,8 @@ class SpendBook:
         self.currency, self.zone, self.now = rates.currency, zone, now
         self._rates = rates
         self._days: dict[datetime, date] = {}
+        # What a converted row was in its own currency; the rows live as long as the book.
+        self._own: dict[int, Money] = {}
         self._apart: dict[str, Money] = {}
         self.rates: dict[str, list[tuple[Decimal, datetime]]] = {}
         self._estimates = self._converted(estimates, self._apart)
@@ -123,6 +125,17 @@ class SpendBook:
         zero = Money.zero(self.currency)
         return lines[0] if lines else Line("total", zero, zero, zero, None, None, zero, None, zero)
 
+    def by_currency(self, start: datetime, end: datetime) -> list[tuple[Money, Money]]:
+        """(in its own currency, of that in the reporting one) for each currency of what counts in [start, end)."""
+        low, high = self._bounds(start, end)
+        sums: dict[str, tuple[Money, Money]] = {}
+        for day, row in self._counted[False]:
+            if low <= day <= high:
+                own = self._own.get(id(row), row.money)
+                before = sums.get(own.currency, (Money.zero(own.currency), Money.zero(self.currency)))
+                sums[own.currency] = (before[0] + own, before[1] + row.money)
+        return [pair for _, pair in sorted(sums.items())]
+
     def by(self, dimension: str, start: datetime, end: datetime) -> list[Line]:
         """One line per key of :data:`DIMENSIONS`, the dearest first; days in their order."""
         lines = self._lines(
@@ -135,7 +148,7 @@ class SpendBook:
     def _lines(
         self, key: Callable[[date, Spend], str], start: datetime, end: datetime, *, people: bool, shared: bool = False
     ) -> list[Line]:
-        low, high = start.astimezone(self.zone).date(), (end - timedelta(microseconds=1)).astimezone(self.zone).date()
+        low, high = self._bounds(start, end)
 
         def sums(rows: Iterable[tuple[date, Spend]]) -> dict[str, int]:
             found: dict[str, int] = {}
@@ -171,6 +184,10 @@ class SpendBook:
             )
             for name in {**counted, **estimated, **billed}
         ]
+
+    def _bounds(self, start: datetime, end: datetime) -> tuple[date, date]:
+        """The first and the last local day of [start, end)."""
+        return start.astimezone(self.zone).date(), (end - timedelta(microseconds=1)).astimezone(self.zone).date()
 
     def _chosen(self, *, people: bool) -> list[tuple[date, Spend]]:
         """The rows that count: of each account's day either the bill's or the estimate's.
@@ -210,7 +227,10 @@ class SpendBook:
             day = self._days.get(row.start)
             if day is None:
                 day = self._days[row.start] = row.start.astimezone(self.zone).date()
-            found.append((day, row if money is row.money else replace(row, money=money)))
+            if money is not row.money:
+                own, row = row.money, replace(row, money=money)
+                self._own[id(row)] = own
+            found.append((day, row))
         if untold is not None:
             untold |= {money.currency: money for money in total(apart)}
         return found

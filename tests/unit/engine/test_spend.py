@@ -133,3 +133,11 @@ def test_every_dimension_has_the_same_sum(estimates: list[Spend], billed: list[S
         for side in ("amount", "estimated"):
             assert sum(getattr(line, side).nanos for line in lines) == getattr(whole, side).nanos, (dimension, side)
         assert sum(line.billed.nanos for line in lines if line.billed) == (whole.billed.nanos if whole.billed else 0)
+
+
+def test_each_currency_has_its_own_subtotal() -> None:
+    """They add up to the total in the reporting currency, and each is exact in its own."""
+    found = book([estimate(cny("10")), estimate(usd("2"), 4), estimate(usd("1"), 0)])
+    assert found.by_currency(SINCE, NOW) == [(cny("10"), cny("10")), (usd("3"), cny("21"))]
+    assert total(found).amount == cny("31")
+    assert found.by_currency(TODAY, NOW) == [(usd("1"), cny("7"))]

@@ -195,6 +195,10 @@ def test_currencies_stay_apart(app: App, tmp_path: Path) -> None:
     assert any("no exchange rate for NOK" in w for w in done.warnings)
     document = run_spend(app)
     assert document["total"]["billed"] == {"amount": "1.71", "currency": "USD"}  # 1.5 + 1.5 × 0.14
+    assert document["currencies"] == [
+        {"amount": {"amount": "1.5", "currency": "CNY"}, "converted": {"amount": "0.21", "currency": "USD"}},
+        {"amount": {"amount": "1.5", "currency": "USD"}, "converted": {"amount": "1.5", "currency": "USD"}},
+    ]
     assert document["apart"] == [{"amount": "1.5", "currency": "NOK"}]
 
 
