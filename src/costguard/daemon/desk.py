@@ -88,7 +88,8 @@ class Desk:
         visit = self._visit(conn, click.channel, click.sender)
         if isinstance(visit, Reply):
             return visit
-        action = actions.get(conn, click.value)
+        # Of two people who press at once, the second finds what the first one did.
+        action = actions.get(conn, click.value, alone=True)
         ref = action.subject.ref if action is not None else None
         resource = inventory.resource(conn, ref) if ref is not None else None
         if action is None or resource is None:

@@ -44,9 +44,10 @@ def save(conn: Connection, action: Action) -> Action:
     return replace(action, version=action.version + 1)
 
 
-def get(conn: Connection, action_id: str) -> Action | None:
-    """One ladder by its id."""
-    row = conn.execute(select(table).where(table.c.id == action_id)).first()
+def get(conn: Connection, action_id: str, *, alone: bool = False) -> Action | None:
+    """One ladder by its id. ``alone``: nobody else changes it until this transaction has ended."""
+    query = select(table).where(table.c.id == action_id)
+    row = conn.execute(query.with_for_update() if alone else query).first()
     return None if row is None else _ROWS.load(row)
 
 
