@@ -31,6 +31,7 @@ _NAMES = tuple(column.name for column in table.c)
 _GIVEN = _NAMES[:-1]  # import_id is the last
 _KEYS = ("account", "row_key")
 
+_EQUAL_KEYS = "SELECT 1 FROM staged GROUP BY account, row_key HAVING count(*) > 1 LIMIT 1"
 # Rows of one file with one key are told apart by their order: two equal lines of a bill are two charges.
 _NUMBER_EQUAL_KEYS = """
     UPDATE staged SET row_key = row_key || '#' || numbered.n
@@ -97,6 +98,7 @@ class Staged:
         self._conn.execute("BEGIN")
         self._add = f"INSERT INTO staged VALUES ({', '.join('?' * (len(_GIVEN) + 1))})"  # noqa: S608
         self._waiting: list[tuple[Any, ...]] = []
+        self._repeated = 0
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -112,10 +114,10 @@ class Staged:
     def seal(self) -> int:
         """After the last row: every row has a key of its own. How many stood in an earlier file as well, and went."""
         self._flush()
-        self._conn.execute("CREATE INDEX staged_file ON staged (file, account, row_key)")
-        self._conn.execute(_NUMBER_EQUAL_KEYS)
-        self._conn.execute("CREATE INDEX staged_key ON staged (account, row_key)")
-        self._repeated = self._conn.execute(_DROP_REPEATED).rowcount
+        self._conn.execute("CREATE INDEX staged_key ON staged (account, row_key, file)")
+        if self._conn.execute(_EQUAL_KEYS).fetchone():
+            self._conn.execute(_NUMBER_EQUAL_KEYS)
+            self._repeated = self._conn.execute(_DROP_REPEATED).rowcount
         self._conn.execute("COMMIT")
         return self._repeated
 

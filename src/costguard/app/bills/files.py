@@ -20,8 +20,10 @@ from costguard.errors import BillError, UsageError
 _GZIP, _ZIP, _PARQUET, _UTF16 = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
 _BATCH = 500
 _FIRST = 2  # row 1 is the header
-# What real exports write for nothing. A tuple, because a cell of Parquet may be a list.
+# What real exports write for nothing. As a tuple for Parquet, where a cell may be a list.
 _NULLS = ("", "NULL", "null")
+_NOTHING: dict[str, str | None] = dict.fromkeys(_NULLS)
+_BROKEN = (csv.Error, UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib_error)
 
 Cells = Sequence[object]
 
@@ -95,41 +97,34 @@ def _failures(name: str) -> Iterator[None]:
 
 def _csv(text: IO[str]) -> tuple[tuple[str, ...], Iterator[tuple[int, Cells]]]:
     reader = csv.reader(text, strict=True)
-    number = _FIRST - 1
-
-    def header() -> tuple[str, ...]:
-        with _place(1):
-            return tuple(cell.strip() for cell in next(reader, []))
+    try:
+        names = tuple(cell.strip() for cell in next(reader, []))
+    except _BROKEN as error:
+        raise _broken(error, 1) from None
 
     def rows() -> Iterator[tuple[int, Cells]]:
-        nonlocal number
-        while True:
-            with _place(number + 1):
-                row = next(reader, None)
+        number, width = _FIRST - 1, len(names)
+        try:
+            for row in reader:
                 number += 1
-                if row is None:
-                    return
-                if row and len(row) != len(names):
-                    raise BillError(f"has {len(row)} cells, the header has {len(names)}", row=number)
-            if row:
-                yield number, [None if cell in _NULLS else cell for cell in row]
+                if len(row) == width:
+                    yield number, list(map(_NOTHING.get, row, row))
+                elif row:
+                    raise BillError(f"has {len(row)} cells, the header has {width}", row=number)
+        except _BROKEN as error:
+            raise _broken(error, number + 1) from None
 
-    names = header()
     return names, rows()
 
 
-@contextmanager
-def _place(row: int) -> Iterator[None]:
-    try:
-        yield
-    except csv.Error as error:
-        raise BillError(f"is not CSV: {error}", row=row) from None
-    except UnicodeDecodeError:
-        raise BillError("is not UTF-8, here or soon after", row=row) from None
-    except EOFError:
-        raise BillError("the file ends in the middle of this row: it is cut short", row=row) from None
-    except (gzip.BadGzipFile, zlib_error):
-        raise BillError("the file is damaged here: it cannot be unpacked", row=row) from None
+def _broken(error: Exception, row: int) -> BillError:
+    if isinstance(error, csv.Error):
+        return BillError(f"is not CSV: {error}", row=row)
+    if isinstance(error, UnicodeDecodeError):
+        return BillError("is not UTF-8, here or soon after", row=row)
+    if isinstance(error, EOFError):
+        return BillError("the file ends in the middle of this row: it is cut short", row=row)
+    return BillError("the file is damaged here: it cannot be unpacked", row=row)
 
 
 def _parquet(stream: IO[bytes]) -> tuple[tuple[str, ...], Iterator[tuple[int, Cells]]]:

@@ -7,6 +7,7 @@ just these. Columns are found whatever their case, order and number; unknown one
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
+from operator import itemgetter
 
 from costguard.app.bills import cells as read
 from costguard.app.bills.layout import AccountOf, Columns, Line, noted, resource_id, stage
@@ -17,6 +18,12 @@ from costguard.errors import BillError
 _REQUIRED = (
     "BilledCost", "BillingAccountId", "BillingCurrency", "BillingPeriodStart", "BillingPeriodEnd", "ChargeCategory",
     "ChargePeriodStart", "ChargePeriodEnd", "ServiceName",
+)  # fmt: skip
+_TIMES = ("BillingPeriodStart", "BillingPeriodEnd", "ChargePeriodStart", "ChargePeriodEnd")
+_READ = (
+    "BilledCost", "EffectiveCost", "ListCost", "BillingCurrency", "ChargeCategory", "ChargeClass", "SubAccountId",
+    "BillingAccountId", "ServiceName", "ChargeDescription", "RegionId", "ResourceId", "ResourceName", "SkuId",
+    "PricingCategory", "ConsumedQuantity", "ConsumedUnit", "Tags", "InvoiceId", "CommitmentDiscountId", *_TIMES,
 )  # fmt: skip
 _NOT_IN_KEY = ("cost", "price", "quantity")
 # Filled in when the month is closed.
@@ -54,39 +61,32 @@ class Focus:
             for folded, index in sorted(columns.places.items())
             if not folded.endswith(_NOT_IN_KEY) and folded not in _LATER
         ]
-        get = columns.getter
-        self._billed, self._effective, self._list = get("billedcost"), get("effectivecost"), get("listcost")
-        self._currency, self._category, self._class = get("billingcurrency"), get("chargecategory"), get("chargeclass")
-        self._periods = [
-            (get(fold(name)), name)
-            for name in ("BillingPeriodStart", "BillingPeriodEnd", "ChargePeriodStart", "ChargePeriodEnd")
-        ]
-        self._accounts = [get("subaccountid"), get("billingaccountid")]
-        self._service, self._description = get("servicename"), get("chargedescription")
-        self._region, self._sku, self._pricing = get("regionid"), get("skuid"), get("pricingcategory")
-        self._resource, self._resource_name = get("resourceid"), get("resourcename")
-        self._quantity, self._unit = get("consumedquantity"), get("consumedunit")
-        self._tags, self._invoice, self._commitment = get("tags"), get("invoiceid"), get("commitmentdiscountid")
+        # One look takes all that a row is made of; what the file does not have is the None behind its last cell.
+        self._pick = itemgetter(*(columns.places.get(fold(name), len(header)) for name in _READ))
 
     def line(self, cells: Sequence[object], account_of: AccountOf) -> Line | None:
-        owned = account_of([read.text(get(cells)) for get in self._accounts])
+        (
+            billed_cost, effective_cost, list_cost, billing_currency, category_cell, charge_class, sub_account,
+            billing_account, service, description, region, resource, resource_name, sku, pricing, quantity, unit, tags,
+            invoice, commitment, *times,
+        ) = self._pick((*cells, None))  # fmt: skip
+        owned = account_of((read.text(sub_account), read.text(billing_account)))
         if owned is None:
             return None
-        currency = read.currency(self._currency(cells), "BillingCurrency")
-        told = read.cost(self._billed(cells), currency, "BilledCost")
+        currency = read.currency(billing_currency, "BillingCurrency")
+        told = read.cost(billed_cost, currency, "BilledCost")
         if told is None:
             raise BillError("is empty", column="BilledCost")
         exact, billed = told
-        category = self._category_of(cells)
-        times = [read.instant(get(cells), column) for get, column in self._periods]
-        billing = read.span(times[0], times[1], "BillingPeriodEnd")
-        period = read.span(times[2], times[3], "ChargePeriodEnd")
-        commitment = self._commitment(cells) is not None
-        if category is ChargeCategory.PURCHASE and commitment:
+        category = _category(category_cell)
+        at = [read.instant(cell, column) for cell, column in zip(times, _TIMES, strict=True)]
+        billing = read.span(at[0], at[1], "BillingPeriodEnd")
+        period = read.span(at[2], at[3], "ChargePeriodEnd")
+        if category is ChargeCategory.PURCHASE and commitment is not None:
             # The usage that it covers has the list price; both together would count it twice.
             listed = Money.zero(currency)
         else:
-            listed = self._cost(self._list(cells), "ListCost", billed)
+            listed = self._cost(list_cost, "ListCost", billed)
         charge = Charge(
             account=owned.account,
             row_key=self._row_key(cells),
@@ -96,31 +96,23 @@ class Focus:
             charge_period_end=period[1],
             charge_category=category,
             billed_cost=billed,
-            effective_cost=self._cost(self._effective(cells), "EffectiveCost", billed),
+            effective_cost=self._cost(effective_cost, "EffectiveCost", billed),
             list_cost=listed,
-            stage=stage(read.text(self._invoice(cells)), billing[1], self._now),
+            stage=stage(read.text(invoice), billing[1], self._now),
             provider=owned.provider,
-            service_name=read.wanted(self._service(cells), "ServiceName"),
-            charge_description=read.text(self._description(cells)) or "",
-            charge_class=read.text(self._class(cells)),
-            region_id=read.text(self._region(cells)),
-            resource_id=resource_id(read.text(self._resource(cells))),
-            resource_name=read.text(self._resource_name(cells)),
-            sku_id=read.text(self._sku(cells)),
-            pricing_category=read.text(self._pricing(cells)),
-            consumed_quantity=read.amount(self._quantity(cells), "ConsumedQuantity"),
-            consumed_unit=read.text(self._unit(cells)),
-            tags=read.tags(self._tags(cells), "Tags"),
+            service_name=read.wanted(service, "ServiceName"),
+            charge_description=read.text(description) or "",
+            charge_class=read.text(charge_class),
+            region_id=read.text(region),
+            resource_id=resource_id(read.text(resource)),
+            resource_name=read.text(resource_name),
+            sku_id=read.text(sku),
+            pricing_category=read.text(pricing),
+            consumed_quantity=read.amount(quantity, "ConsumedQuantity"),
+            consumed_unit=read.text(unit),
+            tags=read.tags(tags, "Tags"),
         )
         return Line(charge, exact)
-
-    def _category_of(self, cells: Sequence[object]) -> ChargeCategory:
-        word = read.wanted(self._category(cells), "ChargeCategory")
-        found = _CATEGORIES.get(word.casefold())
-        if found is None:
-            known = ", ".join(category.value for category in ChargeCategory)
-            raise BillError(f"{word!r} is none of {known}", column="ChargeCategory")
-        return found
 
     def _cost(self, cell: object, column: str, billed: Money) -> Money:
         told = read.cost(cell, billed.currency, column)
@@ -132,3 +124,12 @@ class Focus:
     def _row_key(self, cells: Sequence[object]) -> str:
         parts = [f"{name}{cell}" for name, i in self._key if (cell := cells[i]) is not None]
         return "focus/" + blake2b("\x1f".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _category(cell: object) -> ChargeCategory:
+    word = read.wanted(cell, "ChargeCategory")
+    found = _CATEGORIES.get(word.casefold())
+    if found is None:
+        known = ", ".join(category.value for category in ChargeCategory)
+        raise BillError(f"{word!r} is none of {known}", column="ChargeCategory")
+    return found
