@@ -65,7 +65,8 @@ def keep_only(conn: Connection, account: str, billing_period_start: datetime, ro
 
 def list_charges(conn: Connection, start: datetime, end: datetime, *, account: str | None = None) -> Iterator[Charge]:
     """The rows whose charge period begins in [start, end), by time, read as they are asked for."""
-    query = select(table).where(*_that_count(conn, start, end))
+    within = (table.c.charge_period_start >= start, table.c.charge_period_start < end)
+    query = select(table).where(*within, *_that_count(conn, start, end))
     if account is not None:
         query = query.where(table.c.account == account)
     query = query.order_by(table.c.charge_period_start, table.c.account, table.c.row_key)
@@ -114,7 +115,7 @@ def by_day(conn: Connection, start: datetime, end: datetime, zone: ZoneInfo) -> 
 
 
 def _that_count(conn: Connection, start: datetime, end: datetime) -> list[ColumnElement[bool]]:
-    """Rows in [start, end), without what a provider told of days that an imported file tells of as well.
+    """Of the rows in [start, end) those without what a provider told of days that an imported file tells of as well.
 
     A file reaches from the beginning of its billing period to the last charge that begins within it.
     """
@@ -132,17 +133,13 @@ def _that_count(conn: Connection, start: datetime, end: datetime) -> list[Column
         .group_by(columns.account, columns.billing_period_start)
     )
     return [
-        columns.charge_period_start >= start,
-        columns.charge_period_start < end,
-        *(
-            or_(
-                columns.import_id.is_not(None),
-                columns.account != account,
-                columns.charge_period_start < low,
-                columns.charge_period_start > high,
-            )
-            for account, low, high in conn.execute(imported)
-        ),
+        or_(
+            columns.import_id.is_not(None),
+            columns.account != account,
+            columns.charge_period_start < low,
+            columns.charge_period_start > high,
+        )
+        for account, low, high in conn.execute(imported)
     ]
 
 
