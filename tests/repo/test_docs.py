@@ -76,3 +76,10 @@ def test_every_test_that_claims_a_case_claims_one_that_exists() -> None:
             if first := re.match(r'\s*"""((?:[A-M]\d\d[,: /]+)+)', line):
                 strays += [f"{path}: {case}" for case in re.findall(r"[A-M]\d\d", first[1]) if case not in known]
     assert strays == []
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
+    files = sorted((ROOT / "docs/adr").glob("*.md"))
+    assert [int(path.name[:4]) for path in files] == list(range(1, len(files) + 1))
+    titles = {path.name: path.read_text("utf-8").splitlines()[0] for path in files}
+    assert [name for name, title in titles.items() if not title.startswith(f"# {int(name[:4])}. ")] == []
