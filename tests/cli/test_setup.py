@@ -22,6 +22,7 @@ def test_init_then_check(tmp_path: Path, lang: str) -> None:
     checked = costguard("check", "-c", str(tmp_path / "ops/costguard.yaml"), width=200)
     assert (checked.code, checked.err) == (0, "")
     assert "idle-dev dry_run · warn at" in checked.out
+    assert checked.out.endswith("after a first look at the fleet: costguard run --once\n"), "what they match"
     again = costguard("init", str(tmp_path / "ops"), width=200)
     assert again.code == 2
     assert "already there, nothing was written" in again.err
@@ -68,6 +69,7 @@ def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
 def test_check_knows_what_the_policies_would_match(staged: Stage) -> None:
     answer = costguard("check", "-c", str(staged.config), env=ENV)
     assert "idle-dev enforce · matches 7 · warn at 20m, stop at 50m · fenced 1" in answer.out
+    assert "first look" not in answer.out
     policies = costguard("check", "-c", str(staged.config), "--json", env=ENV).document["policies"]
     assert {p["policy"]: (p["matches"], p["fenced"]) for p in policies}["idle-dev"] == (7, 1)
 

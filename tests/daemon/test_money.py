@@ -214,6 +214,8 @@ def test_spend_by_every_dimension_has_one_total(memory_path: Path) -> None:
         with pytest.raises(UsageError, match="has not begun"):
             run_spend(app, month="2027-01")
         since = run_spend(app, by="day", since=clock.now() - 2 * DAY)
+        clock.advance(30 * DAY)
+        past = run_spend(app, month="2026-11")
     finally:
         app.close()
     for document in documents:
@@ -227,6 +229,8 @@ def test_spend_by_every_dimension_has_one_total(memory_path: Path) -> None:
     (budget,) = documents[0]["budgets"]
     assert (budget["policy"], budget["state"], budget["reached"]) == ("month", "over", ["50%", "80%", "100%"])
     assert documents[0]["forecast"]["amount"] is not None
+    (then,) = past["budgets"]
+    assert (then["key"], then["state"]) == ("2026-11", "over"), "the budget of the month that is asked for"
     assert [line["key"] for line in since["lines"]] == ["2026-11-05", "2026-11-06", "2026-11-07"]
 
 

@@ -123,6 +123,8 @@ def run_spend(
         money = read_money(app, conn, start, end, now, back=back)
         elsewhere = facts.provider_budgets(conn, app.accounts)
     until = min(now, end)
+    # What is over is judged as at its last moment; the money of later days was not read.
+    at = replace(money.snapshot, now=end - timedelta(microseconds=1)) if end < now else money.snapshot
     book = SpendBook(money.estimates, money.bill, money.rates, zone, now, money.sharing)
     ahead = money.forecast() if end > now or since is not None else None
     names = {str(r.ref): r.name for r in money.resources}
@@ -142,7 +144,7 @@ def run_spend(
         "lines": [{**line, "name": names.get(str(line["key"]), line["key"])} for line in lines],
         "bills": reach_json(money.bill, zone),
         "forecast": None if ahead is None else forecast_json(ahead),
-        "budgets": budgets(app.policies.values(), money.snapshot),
+        "budgets": budgets(app.policies.values(), at),
         # They tell the period that they are in, whatever is asked for.
         "provider_budgets": provider_budgets(elsewhere) if end >= now else [],
         "currencies": [

@@ -103,7 +103,9 @@ class Screen:
             )
         for line in lines:
             table.add_row(*(Text(line[number]) for number in shown))
-        self.out.print(table)
+        if (least := _least(columns, widths, shown)) > self.out.width:
+            table.width = least  # a number that is cut is another number: rather a line that the terminal wraps
+        self.out.print(table, crop=False)
 
     @contextmanager
     def progress(self, what: str) -> Iterator["Bar"]:
@@ -139,17 +141,18 @@ class Bar:
 def _shown(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
     """The columns that fit: those that may go do so, the most dispensable first."""
     shown = list(range(len(columns)))
-
-    def needed() -> int:
-        least = (min(widths[n], _WORDS) if columns[n].flexible else widths[n] for n in shown)
-        return sum(least) + _GAP * (len(shown) - 1)
-
-    while needed() > width:
+    while _least(columns, widths, shown) > width:
         going = max(shown, key=lambda number: columns[number].drop)
         if not columns[going].drop:
             break
         shown.remove(going)
     return shown
+
+
+def _least(columns: Sequence[Column], widths: Sequence[int], shown: Sequence[int]) -> int:
+    """How wide a table of these columns is at least, in cells."""
+    least = (min(widths[n], _WORDS) if columns[n].flexible else widths[n] for n in shown)
+    return sum(least) + _GAP * (len(shown) - 1)
 
 
 def money(amount: Money | None, unit: str = "") -> str:

@@ -133,7 +133,7 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
             Column("ESTIMATE", right=True),
             Column("BILL", right=True),
             Column("DIFFERENCE", right=True),
-            Column("KNOWN BY"),
+            Column("KNOWN BY", drop=1),
         ],
         [_spend_row(line, line["name"]) for line in document["lines"]] + [_spend_row(total, "total")],
         "Nothing was spent that costguard knows of.",
@@ -207,6 +207,9 @@ def _forecast_line(forecast: Mapping[str, Any]) -> str:
     told = []
     if forecast["low"]:
         told.append(f"4 of 5 times {shown(forecast['low'])} to {shown(forecast['high'])}")
+        amount, low, high = (Money.of(**forecast[key]) for key in ("amount", "low", "high"))
+        if not low <= amount <= high:  # as after a leap of spending: all past errors have one sign
+            told.append(f"until now it came out {'dearer' if amount < low else 'cheaper'} than such an estimate")
     skill, rate = forecast.get("skill"), forecast.get("run_rate")
     if skill is not None:
         worth = f"{abs(skill):.0%} {'closer' if skill > 0 else 'further off'} than" if skill else "as close as"
@@ -243,11 +246,11 @@ def _table(on: Screen, document: Mapping[str, Any]) -> None:
         f"\nresources (the {min(len(rows), 15)} dearest of {len(rows)})",
         [
             Column("NAME", flexible=True, style="bold"),
-            Column("TYPE"),
+            Column("TYPE", drop=1),
             Column("STATE"),
             Column("OWNER"),
             Column("PRICE/H", right=True),
-            Column("THIS MONTH", right=True),
+            Column("COUNTED", right=True),
         ],
         [
             [
@@ -256,7 +259,7 @@ def _table(on: Screen, document: Mapping[str, Any]) -> None:
                 r["state"],
                 r["owner"] or "-",
                 shown(r["price_per_hour"]),
-                shown(r["estimated"]),
+                shown(r["amount"]),
             ]
             for r in rows[:15]
         ],

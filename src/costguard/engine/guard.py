@@ -14,7 +14,7 @@ from costguard.domain.action import Action
 from costguard.domain.decision import ALLOW, Answer, GuardCode, Response, Verdict
 from costguard.domain.finding import Finding
 from costguard.domain.resource import INSTEAD, ChargeType, Ends, Kind, Resource, State
-from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
+from costguard.domain.snapshot import AccountFacts, Snapshot, SourceState, SourceStatus
 from costguard.domain.time import next_opening
 from costguard.engine.activity import Activity, Seen, activity_of
 from costguard.engine.evaluate import Prepared
@@ -100,7 +100,9 @@ def _stale(case: Case) -> Verdict | None:
 def _aged(status: SourceStatus | None, source: str) -> str:
     if status is None:
         return f"the {source} of its account and region was never read"
-    return f"the {source} of its account and region is {status.state.value} or older than two polls"
+    if status.state is SourceState.OK:
+        return f"the {source} of its account and region is older than two polls"
+    return f"the {source} of its account and region could not be read ({status.state.value})"
 
 
 def _protected(case: Case) -> Verdict | None:

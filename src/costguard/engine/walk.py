@@ -242,7 +242,7 @@ class Walk:
 
     def opened(self) -> None:
         """The ledger line of a new ladder."""
-        self._line(LedgerKind.FINDING, f"{self.ready.policy.name} finds it {self.ready.kind.name}")
+        self._line(LedgerKind.FINDING, f"found by {self.ready.policy.name} (rule {self.ready.kind.name})")
 
     def recorded(self) -> None:
         """A dry run has come to where a real ladder would act; told once."""

@@ -5,7 +5,7 @@ The terminal story of the demo speaks through it too, so that page and terminal 
 
 from datetime import datetime, timedelta
 
-from costguard.domain.finding import Finding
+from costguard.domain.finding import Finding, SubjectType
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.notify.doc import Doc
 from costguard.notify.facts import notify_facts
@@ -61,6 +61,8 @@ class Speech:
             key = "log.lost" if entry.money.nanos < 0 else "log.saved"
         if why := evidence.get("why"):
             key = f"superseded.{why}"
+        elif entry.kind is LedgerKind.SUPERSEDED and entry.subject and entry.subject.type is not SubjectType.RESOURCE:
+            key = "log.lapsed"
         if key not in WORDS:
             return entry.text
         until = evidence.get("until")

@@ -150,6 +150,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "log.cancelled": ("{actor} 叫停，不再关机", "{actor} called it off; no stop"),
     "log.at_work": ("机器还在工作，不再关机", "the box is at work; no stop"),
     "log.superseded": ("情况变了，不再关机", "the situation changed; no stop"),
+    "log.lapsed": ("已经过去，不再提醒", "it is over; nothing more is sent"),
     "superseded.busy": ("又在用了，不关机", "in use again; no stop"),
     "superseded.restarted": ("有人重启了它，不关机", "somebody restarted it; no stop"),
     "superseded.gone": ("已不在运行，无需再管", "no longer running; nothing to do"),

@@ -36,6 +36,13 @@ def test_the_most_dispensable_columns_go_first(
     assert set(head.split()) == kept
 
 
+def test_what_may_not_go_is_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number without its last digits is another number."""
+    head, line, *_ = _table(12, capsys, monkeypatch, ("train-a800-03", "¥130,351.98", "a", "6h")).splitlines()
+    assert head.split() == ["NAME", "PRICE"]
+    assert line.split() == ["train-a800-03", "¥130,351.98"]
+
+
 def test_names_are_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("[red]x[/red]", ":computer:", "back\\", "[/]", "测试机"):
         assert name in _table(80, capsys, monkeypatch, (name, "-", "-", "-"))

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from costguard.domain.action import Action
 from costguard.domain.decision import Answer, GuardCode, Response, Verdict
 from costguard.domain.resource import INSTEAD, ChargeType, Ends, Gpus, Kind, Resource, State, StopEffect
-from costguard.domain.snapshot import Keep, PowerEvent, SourceState
+from costguard.domain.snapshot import Keep, PowerEvent, SourceState, SourceStatus
 from costguard.domain.time import Calendar, Calendars
 from costguard.engine.evaluate import prepare
 from costguard.engine.guard import GUARDS, Case, answer_of, answers, guard, inventory_alarm, restarts
@@ -230,6 +230,20 @@ def test_every_guards_answer_is_listed_for_explain() -> None:
 
 def test_a_resource_that_is_not_there_is_stale() -> None:
     assert guard(replace(case(), resource=None)).code is GuardCode.STALE
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (make_source(fetched_at=NOW - 11 * MINUTE), "the inventory of its account and region is older than two polls"),
+        (
+            make_source(state=SourceState.FAILED),
+            "the inventory of its account and region could not be read (failed)",
+        ),
+    ],
+)
+def test_stale_says_whether_the_last_read_failed_or_is_old(source: SourceStatus, why: str) -> None:
+    assert guard(case(snapshot={"sources": (source,)})).reason == why
 
 
 def test_waste_may_be_released_without_activity() -> None:
