@@ -97,6 +97,9 @@ def test_audit_without_a_configuration(tmp_path: Path, monkeypatch: pytest.Monke
     assert answer.code == 0, answer.err
     assert {r["subject"]["provider"] for r in answer.document["resources"]} == {"simulated"}
     assert os.listdir(tmp_path) == []
+    for terminal, title in (("en_US.UTF-8", "# Audit"), ("zh_CN.UTF-8", "# 费用审计")):
+        written = costguard("audit", "--provider", "simulated", "--format", "markdown", env={"LC_ALL": terminal})
+        assert written.out.startswith(title), "without a configuration it speaks the terminal's language"
     assert costguard("audit", "--provider", "nosuch").code == 2
 
 

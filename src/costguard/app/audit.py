@@ -29,20 +29,21 @@ version: 1
 mode: dry_run
 database: sqlite:///audit.db
 timezone: {zone}
+language: {language}
 accounts:
 {accounts}
 policies: ["${{env:COSTGUARD_STARTER_POLICIES}}"]
 """
 
 
-def without_config(providers: Sequence[str], folder: Path, zone: str) -> Config:
+def without_config(providers: Sequence[str], folder: Path, zone: str, language: str) -> Config:
     """A configuration made of providers and their ambient credentials, with the starter policies, in dry run."""
     known = registry.available()
     if unknown := [p for p in providers if p not in known]:
         raise UsageError(f"no adapter for {', '.join(unknown)}", sorted(known))
     lines = "\n".join(f"  - {{name: {p}, provider: {p}}}" for p in dict.fromkeys(providers))
     path = folder / "costguard.yaml"
-    path.write_text(_YAML.format(zone=zone, accounts=lines), "utf-8")
+    path.write_text(_YAML.format(zone=zone, language=language, accounts=lines), "utf-8")
     return load(path, {**os.environ, "COSTGUARD_STARTER_POLICIES": str(assets.policies())})
 
 

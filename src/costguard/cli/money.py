@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from costguard.cli.console import Column, Screen, money
-from costguard.cli.context import AsJson, ConfigFile, config_path, load_config, open_app, screen, write_whole
+from costguard.cli.context import AsJson, ConfigFile, config_path, load_config, open_app, screen, spoken, write_whole
 from costguard.domain.money import Money
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def audit(
     providers = provider or []
     with scratch() as folder:
         if providers and config is None and not config_path(ctx, config).exists():
-            loaded = without_config(providers, Path(folder), os.environ.get("COSTGUARD_TIMEZONE", "Asia/Shanghai"))
+            zone = os.environ.get("COSTGUARD_TIMEZONE", "Asia/Shanghai")
+            loaded = without_config(providers, Path(folder), zone, spoken(""))
         else:
             loaded = load_config(ctx, config)
         on = screen(chosen != "table")

@@ -85,7 +85,7 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
     for line in report.lines():
         if not line.startswith("warning: "):
             on.say(line)
-    if all(policy.matches is None for policy in report.policies):
+    if report.policies and all(policy.matches is None for policy in report.policies):
         on.say("what each policy matches is shown here after a first look at the fleet: costguard run --once", "dim")
 
 

@@ -25,6 +25,10 @@ _MAX_NODES = 200_000
 _MAX_DEPTH = 60
 
 
+class Written(float):
+    """A number with a point, as a file has it: fields with units tell it from a value that was already read."""
+
+
 def path_text(loc: Loc) -> str:
     """``accounts[0].credentials.token`` for a location; empty for the whole document."""
     text = ""
@@ -232,7 +236,7 @@ class _Reader:
                 digits = text.replace("_", "")
                 return int(digits, 0) if digits.lstrip("+-")[:2].lower() in ("0x", "0o", "0b") else int(digits)
             case "float":
-                return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+                return Written(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
             case "str" | "timestamp":
                 return self.text(node, text, loc)
         self.fail(node, loc, f"YAML tags like {tag.replace(_TAG, '!!')} are not used here")

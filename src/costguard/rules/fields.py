@@ -55,7 +55,8 @@ def _duration_text(span: timedelta) -> str:
 def percent(value: object) -> float:
     """``"5%"`` → 5.0. Raises ValueError for a bare number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f"a percentage needs its sign: write {value}%")
+        share = f"{value * 100:g}% or " if 0 < value < 1 else ""
+        raise ValueError(f"a percentage needs its sign: write {share}{value}%")
     match = _PERCENT.fullmatch(str(value).strip())
     if not match:
         raise ValueError(f"not a percentage: {value!r}; write it like 5%")
@@ -63,7 +64,7 @@ def percent(value: object) -> float:
 
 
 def _percent_field(value: object) -> object:
-    # A float only comes from our own defaults and from model copies, never from YAML text.
+    # A plain float only comes from our own defaults and from model copies: what YAML wrote has a type of its own.
     return value if type(value) is float else percent(value)
 
 

@@ -133,7 +133,7 @@ def _drive(
         assert end is not None, "a headless demo has an end"
         SteppedDriver(work, clock).run_until(end, story.tell)
     else:
-        console.print(word("demo.page", language, url=url), highlight=False)
+        console.print(word("demo.page", language, url=f"{url}/?lang={language}"), highlight=False)
         stop = stop or threading.Event()
         driver = BackgroundDriver(work, app.beats, rate)
         driver.start()

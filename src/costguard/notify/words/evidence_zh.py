@@ -82,7 +82,7 @@ def _budget(v: Values, doc: Doc) -> str:
 def _schedule(v: Values, doc: Doc) -> str:
     if "off_since" not in v:
         return ""
-    until = f"，到 {v.at('off_until')}" if "off_until" in v else ""
+    until = f"，到{v.at('off_until')}" if "off_until" in v else ""
     cost = f"，开到那时约 {v.money('cost_until_on')}" if "cost_until_on" in v else ""
     weekdays = "；没有今年的节假日数据，按星期判断" if "holidays_unknown" in v else ""
     return f"{v.at('off_since')} 起为关机时段{until}，{v.at('started_at')} 启动后一直在运行{cost}{weekdays}"
