@@ -37,7 +37,7 @@ def window(
 ) -> tuple[UsageWindow, ...]:
     found = usage.windows(
         conn, {spec}, now, lambda account, metric, source: delay, lambda account, metric: 5 * MINUTE, list(refs),
-        dict.fromkeys(refs, started),
+        dict.fromkeys(refs, started), now,
     )  # fmt: skip
     return tuple(one for by_spec in found.values() for one in by_spec.get(spec, ()))
 
@@ -173,15 +173,15 @@ def test_sql_agrees_with_the_definition(database: Database, pairs: list[tuple[in
         conn.execute(delete(tables.usage))
         usage.append(conn, [UsageSample(one(), NOW - age * MINUTE, value, MINUTE) for age, value in pairs])
         found = window(conn, delay=5 * MINUTE)
-    inside = sorted(value for age, value in pairs if 5 <= age < 65)
+    inside = sorted(value for age, value in pairs if age < 65)
     if not inside:
         assert found == ()
         return
-    assert found[0].samples == len(inside)
+    assert found[0].samples == sum(5 <= age < 65 for age, _ in pairs)
     assert found[0].max == inside[-1]
     assert found[0].p95 == inside[math.ceil(0.95 * len(inside)) - 1]
     assert found[0].mean == pytest.approx(sum(inside) / len(inside))
-    ages = [age for age, _ in pairs if 5 <= age < 65]
+    ages = [age for age, _ in pairs if age < 65]
     assert (found[0].first_at, found[0].last_at) == (NOW - max(ages) * MINUTE, NOW - min(ages) * MINUTE)
     assert found[0].last == dict(pairs)[min(ages)]
 
@@ -233,6 +233,20 @@ def test_each_source_has_windows_of_its_own_that_end_where_it_tells(database: Da
     assert told == {
         "cms": (NOW - 3 * MINUTE, 95.0, 60, 60, NOW - 3 * MINUTE), "prometheus:dcgm": (NOW, 12.0, 60, 60, NOW),
     }  # fmt: skip
+
+
+def test_what_is_told_sooner_than_it_has_to_be_is_known_and_fills_no_gap(database: Database) -> None:
+    """A source may be ten minutes late. Work that it has told already is work; what is missing stays so."""
+    with database.write() as conn:
+        usage.append(conn, [*samples(one(), range(10, 40), 1.0), *samples(one(), range(3, 10), 95.0)])
+        (found,) = window(conn, delay=10 * MINUTE)
+        assert (found.end, found.last_at, found.max, found.last) == (NOW - 10 * MINUTE, NOW - 3 * MINUTE, 95.0, 95.0)
+        assert (found.samples, found.expected) == (30, 60)
+        (earlier,) = window(conn, now=NOW - 10 * MINUTE, delay=10 * MINUTE)
+        assert (earlier.max, earlier.samples) == (1.0, 20), "a look of before knows nothing of it"
+        usage.append(conn, samples(one(2), [4], 80.0))
+        (young,) = window(conn, delay=10 * MINUTE, refs=[ref(2)])
+    assert (young.max, young.samples, young.coverage) == (80.0, 0, 0.0)
 
 
 def test_hours(database: Database) -> None:

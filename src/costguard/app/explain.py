@@ -115,6 +115,7 @@ def _as_it_was(app: App, conn: Connection, now: Snapshot, resource: Resource, at
         app.builder.delay_of({was.ref.account: facts}, {}),
         lambda _, metric: facts.metric_period.get(metric, timedelta(minutes=1)),
         [was.ref] if current is not None else [], {was.ref: was.started_at},
+        at - timedelta(days=1),  # when each sample came is not recorded: none came sooner than its source has to tell
     )  # fmt: skip
     sources = tuple(replace(s, fetched_at=min(s.fetched_at, at)) if s.fetched_at else s for s in now.sources)
     return replace(

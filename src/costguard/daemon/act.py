@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from costguard.daemon import metrics, savings, timers
 from costguard.daemon.accounts import Account
-from costguard.daemon.cycle import HOUR, Cycle, new_id
+from costguard.daemon.cycle import HOUR, Cycle, beginnings, new_id
 from costguard.daemon.drafts import Drafter, warning_prefix
 from costguard.daemon.hooks import BUSY, HookRunner, tail
 from costguard.daemon.lead import Leadership
@@ -33,6 +33,7 @@ from costguard.engine.events import Event, EventKind, Look, event_for
 from costguard.engine.guard import deny
 from costguard.engine.lifecycle import Do, Transition, advance
 from costguard.engine.notices import request
+from costguard.engine.plan import PlanFacts
 from costguard.engine.recheck import ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
 from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Unsupported
@@ -260,10 +261,10 @@ class Actor:
         except ProviderError as error:
             verdict = deny(GuardCode.STALE, f"it could not be read live: {error}")
             return Event(EventKind.REFUSED, verdict.reason, verdict=verdict)
-        snapshot, others = self._snapshot(ref, action)
+        snapshot, others, facts = self._snapshot(ref, action)
         ready = self.policies.get(action.policy)
         matched = self.cycle.last or evaluate(self.policies.values(), self._whole())
-        event = recheck(action, ready, snapshot, others, self.settings, matched)
+        event = recheck(action, ready, snapshot, others, self.settings, matched, facts)
         if event.kind is not EventKind.HOLDS or ready is None:
             return event
         hook = rung_of(action, ready).hook
@@ -271,7 +272,7 @@ class Actor:
             return replace(event, hook=hook is not None, hook_timeout=hook.timeout if hook else None)
         return replace(event, token=secrets.token_hex(16), lease_token=self.lead.check())
 
-    def _snapshot(self, ref: ResourceRef, action: Action) -> tuple[Snapshot, list[Action]]:
+    def _snapshot(self, ref: ResourceRef, action: Action) -> tuple[Snapshot, list[Action], PlanFacts]:
         """The facts for one box; after a hook its usage ends where the hook began."""
         now = self.clock.now()
         rules = {self.policies[action.policy].policy.rule} if action.policy in self.policies else set()
@@ -280,7 +281,7 @@ class Actor:
                 conn, now, leader=self.lead.leads, refs=[ref], usage_until=action.hook_started_at, rules=rules
             )
             others = [*actions.open_actions(conn), *actions.executed_since(conn, now - HOUR)]
-        return snapshot, others
+            return snapshot, others, beginnings(conn, now)
 
     def _whole(self) -> Snapshot:
         with self.database.read() as conn:

@@ -7,7 +7,7 @@ changed a row in between, everything is read and decided again.
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -154,11 +154,16 @@ def plan_facts(conn: Connection, now: datetime) -> PlanFacts:
     """What planning needs from the store besides open ladders."""
     executed = actions.executed_since(conn, now - HOUR)
     closed = tuple(a for a in actions.closed(conn, _CLOSED, CLEAR_AFTER))
+    return replace(beginnings(conn, now), executed=executed, closed=closed)
+
+
+def beginnings(conn: Connection, now: datetime) -> PlanFacts:
+    """Only what makes ladders start again."""
     moments = [p.resumed_at for p in levers.pauses(conn, now - timedelta(days=40)) if p.resumed_at is not None]
     if (restored := kv.get(conn, RESTARTED)) is not None:
         moments.append(datetime.fromisoformat(restored["at"]))
     claimed = {ref: claim.at for ref, claim in levers.claims(conn).items()}
-    return PlanFacts(executed, closed, max(moments, default=None), claimed)
+    return PlanFacts(restarted_at=max(moments, default=None), claimed_at=claimed)
 
 
 def _unknown(evaluation: Evaluation, now: datetime) -> set[str]:

@@ -1,7 +1,8 @@
 """People's levers: what a person may pull, from the command line, the API or a chat.
 
-Each lever says what it matched, writes its ledger line in the same transaction, and only changes rows:
-the next cycle, and the look right before acting, honour them. ``undo`` is elsewhere: it calls a provider.
+Each lever says what it matched, writes its ledger line in the same transaction, and only changes rows: the next cycle,
+and the look right before acting, honour them, and one that is under way is made again. ``undo`` is elsewhere: it calls
+a provider.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,6 +88,7 @@ def keep(
         raise UsageError(f"at most {format_duration(longest)} at a time (notify.keep_max)")
     promise = Keep(resource.ref, until, person.name, reason.strip(), now, until_idle)
     levers.keep(conn, promise)
+    actions.look_again(conn, resource.ref)
     how = " or until it is idle" if until_idle else ""
     text = f"kept until {until.isoformat()}{how}: {promise.reason}"
     _note(conn, now, resource, person, text, {"lever": "keep", "until": until, "reason": promise.reason})
@@ -109,6 +111,7 @@ def claim(conn: Connection, text: str, *, owner: str, person: Person, now: datet
     if known is not None and not person.may(known):
         raise UsageError(f"{resource.name} is {known}'s; they or an operator may give it away")
     levers.claim(conn, resource.ref, owner, by=person.name, at=now)
+    actions.look_again(conn, resource.ref)
     _note(conn, now, resource, person, f"claimed for {owner}", {"lever": "claim", "owner": owner})
     return resource
 
@@ -117,7 +120,9 @@ def heartbeat(conn: Connection, text: str, *, span: timedelta, person: Person, n
     """A job's word that it is alive; returns until when. No ledger line: these come every few minutes."""
     if not timedelta(0) < span <= timedelta(days=1):
         raise UsageError("a heartbeat holds for up to 24h")
-    return levers.heartbeat(conn, find(conn, text).ref, now + span, by=person.name, at=now)
+    ref = find(conn, text).ref
+    actions.look_again(conn, ref)
+    return levers.heartbeat(conn, ref, now + span, by=person.name, at=now)
 
 
 def pause(conn: Connection, *, person: Person, now: datetime, reason: str, until: datetime | None) -> None:
@@ -126,6 +131,7 @@ def pause(conn: Connection, *, person: Person, now: datetime, reason: str, until
     if until is not None and until <= now:
         raise UsageError(f"{until.isoformat()} is in the past")
     levers.pause(conn, by=person.name, reason=reason, at=now, until=until)
+    actions.look_again(conn)
     how_long = f"until {until.isoformat()}" if until else "until somebody resumes"
     evidence = _via(person, {"lever": "pause", "until": until, "reason": reason})
     text = f"paused {how_long}: {reason}"
@@ -201,6 +207,7 @@ def dispute(conn: Connection, action_id: str, *, reason: str, person: Person, no
     levers.dispute(conn, word)
     savings.dispute(conn, action.id, now)
     disputed = actions.save(conn, replace(action, disputed_by=person.name, updated_at=now))
+    actions.look_again(conn, ref)
     _note_action(conn, now, action, person, f"disputed: {word.reason}", {"lever": "dispute", "reason": word.reason})
     return disputed
 

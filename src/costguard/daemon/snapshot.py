@@ -170,7 +170,7 @@ class SnapshotBuilder:
         if whole:
             sources = [f"{MONITOR}{name}" for name in sorted(self.monitors)]
             return self.kept.windows(conn, self.specs, now, delay, period, running, sources)
-        return usage.windows(conn, self.specs, now, delay, period, running.keys(), running)
+        return usage.windows(conn, self.specs, now, delay, period, running.keys(), running, now)
 
     def _spend(
         self, conn: Connection, now: datetime, known: Sequence[Resource], statuses: Sequence[SourceStatus]

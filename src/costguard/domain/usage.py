@@ -76,8 +76,9 @@ class WindowSpec:
 class UsageWindow:
     """One series over one window [start, end).
 
-    ``samples`` of ``expected`` arrived; ``coverage`` = min(1, samples / expected), 0..1. ``last_at``
-    is the end of the newest sample's period. ``p95`` is the nearest-rank 95th percentile.
+    ``samples`` of ``expected`` arrived; ``coverage`` = min(1, samples / expected), 0..1. What a source told sooner than
+    it has to (after ``end``) counts in all but these. ``last_at`` is the end of the newest sample's period. ``p95`` is
+    the nearest-rank 95th percentile.
     """
 
     series: Series

@@ -109,7 +109,7 @@ class Track:
     def window(self, span: "Span", begun: int) -> UsageWindow | None:
         """The window of a span, without samples at or before ``begun`` (µs); None without any.
 
-        The same numbers as the store's own windows.
+        The same numbers as the store's own windows, of samples that came no sooner than their source has to tell.
         """
         at = self.at
         low, high = bisect_right(at, max(span.low, begun)), bisect_right(at, span.high)

@@ -161,7 +161,7 @@ def _walk(
     ref = finding.subject.ref
     resource = snapshot.resources.get(ref) if ref is not None else None
     action = _opened(finding, ladder, dry is not None, snapshot.now, new_id) if row is None else _seen(finding, row)
-    if row is not None and _starts_again(action, ref, snapshot, facts):
+    if row is not None and starts_again(action, ref, snapshot, facts):
         action = restarted(action, snapshot.now)
     walk = Walk(finding, ready, ladder, action, row, resource, dry, snapshot, settings, new_id)
     if row is None:
@@ -195,7 +195,7 @@ def _seen(finding: Finding, row: Action) -> Action:
     )
 
 
-def _starts_again(action: Action, ref: ResourceRef | None, snapshot: Snapshot, facts: PlanFacts) -> bool:
+def starts_again(action: Action, ref: ResourceRef | None, snapshot: Snapshot, facts: PlanFacts) -> bool:
     """Whether something happened since the ladder began after which people must be warned anew."""
     if action.warned_at is None and action.warning_id is None:
         return False

@@ -145,17 +145,25 @@ class KeptConnection(ABC, Generic[T]):
             thread.start()
 
     def stop(self, within: timedelta = timedelta(seconds=10)) -> None:
-        """Closes the connection and lets the message at hand be finished."""
+        """Closes the connection, then works on what still waits: the platform was told that it arrived, so nobody
+        sends it again."""
         self._stop.set()
-        try:
-            for _ in range(self.workers):
-                self._incoming.put_nowait(None)
-        except queue.Full:
-            log.warning("channel %s: what still waits is not answered", self.name)
         ends = _MACHINE.monotonic() + within.total_seconds()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(max(0.0, ends - _MACHINE.monotonic()))
+        reader, *workers = self._threads
+        self._join(reader, ends)
+        try:
+            for _ in workers:
+                self._incoming.put(None, timeout=max(0.001, ends - _MACHINE.monotonic()))
+        except queue.Full:
+            log.warning("channel %s: too much waits to be worked on now", self.name)
+        for thread in workers:
+            self._join(thread, ends)
+        if any(thread.is_alive() for thread in workers):
+            log.warning("channel %s: what still waits is not answered", self.name)
+
+    def _join(self, thread: threading.Thread, ends: float) -> None:
+        if thread.is_alive():
+            thread.join(max(0.0, ends - _MACHINE.monotonic()))
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -258,7 +266,7 @@ class KeptConnection(ABC, Generic[T]):
         self._around.changed(state)
 
     def _work(self) -> None:
-        while (incoming := self._incoming.get()) is not None and not self._stop.is_set():
+        while (incoming := self._incoming.get()) is not None:
             try:
                 self._handle(incoming)
             except Exception:  # one message must not end the work on all others

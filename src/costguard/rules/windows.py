@@ -76,7 +76,7 @@ def gap_of(window: UsageWindow, length: timedelta, coverage: float) -> str:
 def _one(window: UsageWindow, threshold: float, length: timedelta, coverage: float) -> tuple[Proof, str]:
     """One series against a threshold. A mean over n cards proves quiet only below threshold / n."""
     series = window.series
-    if window.samples > 0 and window.max >= threshold:
+    if window.max >= threshold:
         return Proof.BUSY, "busy"
     if gap := gap_of(window, length, coverage):
         return Proof.UNKNOWN, gap

@@ -44,6 +44,16 @@ def save(conn: Connection, action: Action) -> Action:
     return replace(action, version=action.version + 1)
 
 
+def look_again(conn: Connection, ref: ResourceRef | None = None) -> None:
+    """Makes void what a last look is finding out right now, of one resource or of all: whoever decides on it meets
+    StaleWrite, and looks anew. For a person's word, which must not come between the look and the call.
+    """
+    statement = update(table).where(table.c.state == ActionState.REVALIDATING)
+    if ref is not None:
+        statement = statement.where(table.c.subject_key == str(ref))
+    conn.execute(statement.values(version=table.c.version + 1))
+
+
 def get(conn: Connection, action_id: str, *, alone: bool = False) -> Action | None:
     """One ladder by its id. ``alone``: nobody else changes it until this transaction has ended."""
     query = select(table).where(table.c.id == action_id)

@@ -5,7 +5,7 @@ Two sources, two statistics or two numbers of cards are two series and are never
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 from typing import cast as typed_as
@@ -45,6 +45,7 @@ from costguard.store.types import from_micros, to_micros
 
 _EPOCH = from_micros(0)
 _MICRO = timedelta(microseconds=1)
+_ALL = to_micros(datetime.max.replace(tzinfo=UTC))
 _HOUR = 3_600_000_000
 _ROLLED = "usage.rolled_up_until"
 _APPENDED = "usage.appended/"
@@ -134,10 +135,13 @@ def windows(
     period_of: PeriodOf,
     refs: Collection[ResourceRef],
     started_at: Mapping[ResourceRef, datetime | None],
+    known_until: datetime | None = None,
 ) -> Mapping[ResourceRef, Mapping[WindowSpec, tuple[UsageWindow, ...]]]:
     """The windows (now − delay − length, now − delay] of every series of ``refs``, in one query for all.
 
     ``delay_of(account, metric, source)`` is how late a source tells; samples at or before ``started_at`` never count.
+    What has arrived sooner, up to ``known_until`` (None: whatever is there), is no part of ``samples``, so that it
+    fills no gap, and counts in all else: work that is known is work.
     ``expected`` is the length over the series' own period, which is that of its newest sample in the window; a source
     that tells none (0) has ``period_of(account, metric)``. A series without a sample has no window.
     """
@@ -152,13 +156,15 @@ def windows(
         for account, metric, source in {(one.ref.account, one.metric, one.source) for one in known.values()}
     }
     micros = {key: to_micros(end) for key, end in ends.items()}
+    newest = _ALL if known_until is None else to_micros(known_until)
     bounds = []
     for number, spec in enumerate(wanted):
         length = spec.length // _MICRO
         for series_id, one in by_metric[spec.metric]:
             high = micros[one.ref.account, spec.metric, one.source]
             low, start = high - length, begun.get(one.ref)
-            bounds.append((series_id, number, low if start is None or start < low else start, high))
+            low = low if start is None or start < low else start
+            bounds.append((series_id, number, low, high, max(high, newest)))
     found: dict[ResourceRef, dict[WindowSpec, tuple[UsageWindow, ...]]] = defaultdict(dict)
     for row in conn.execute(_aggregate(conn, bounds)) if bounds else ():
         one, spec = known[row.i], wanted[row.k]
@@ -305,15 +311,18 @@ def prune_hours(conn: Connection, before: datetime, max_series: int = 200) -> in
 
 
 def _aggregate(conn: Connection, bounds: Sequence[tuple[int, ...]]) -> Select[*tuple[Any, ...]]:
-    """One row per (series, window, from, until] in ``bounds`` that has samples: aggregates, and its newest sample."""
-    asked = numbers(conn, bounds, ("i", "k", "lo", "hi"))
+    """One row per (series, window, from, end, newest] in ``bounds`` that has samples: aggregates, its newest sample.
+
+    Only the number of samples ends with the window's end.
+    """
+    asked = numbers(conn, bounds, ("i", "k", "lo", "hi", "newest"))
     at = _micros()
-    inside = and_(table.c.series_id == asked.c.i, at > asked.c.lo, at <= asked.c.hi)
+    inside = and_(table.c.series_id == asked.c.i, at > asked.c.lo, at <= asked.c.newest)
     found = (
         select(
             asked.c.i,
             asked.c.k,
-            func.count().label("samples"),
+            func.count().filter(at <= asked.c.hi).label("samples"),
             func.max(table.c.value).label("max"),
             func.avg(table.c.value).label("mean"),
             _P95(table.c.value).label("p95"),

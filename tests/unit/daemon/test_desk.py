@@ -14,6 +14,7 @@ from costguard.daemon.desk import Desk, forget
 from costguard.daemon.levers import Person
 from costguard.daemon.ownership import Ownership
 from costguard.domain.action import Action, ActionState
+from costguard.domain.decision import GuardCode
 from costguard.domain.ledger import LedgerKind
 from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Click, Press, Reply, Said, Sender
@@ -183,6 +184,21 @@ def test_stop_now_never_stops_a_box_that_works(counter: Counter, cloud: Cloud, c
         "box-a is in use, so it is not stopped. “Stop when it is idle” waits for the end.",
         "This message is out of date: things changed for box-a, and nothing is to be done now",
     )
+
+
+def test_stop_now_sees_work_that_was_told_sooner_than_it_has_to_be(
+    counter: Counter, cloud: Cloud, clock: FakeClock
+) -> None:
+    """The provider may tell two minutes late; what it has told already is known."""
+    clock.advance(2 * MINUTE)
+    cloud.boxes["a"].busy_since = clock.now()
+    assert "asked to stop" in counter.press(Press.STOP_NOW).text
+    run_once(counter.app)
+    assert cloud.stops() == []
+    assert counter.ladder.code is not GuardCode.OK
+    warnings = [n for n in told(counter.app.database) if n.kind is NoticeKind.WARN]
+    run_once(counter.app)
+    assert [n for n in told(counter.app.database) if n.kind is NoticeKind.WARN] == warnings, "nobody is warned anew"
 
 
 def test_stop_now_while_paused_says_so(counter: Counter, cloud: Cloud, clock: FakeClock) -> None:

@@ -22,6 +22,7 @@ from costguard.domain.snapshot import Keep, Snapshot
 from costguard.engine.evaluate import evaluate, prepare
 from costguard.engine.events import Event, EventKind, Look
 from costguard.engine.lifecycle import Do, advance
+from costguard.engine.plan import PlanFacts
 from costguard.engine.recheck import recheck, rung_of
 from costguard.engine.settings import EngineSettings
 from costguard.testing.builders import MINUTE, NOW, make_account, make_resource
@@ -179,7 +180,13 @@ class Governed(RuleBasedStateMachine):
         ready = next((prepare(p) for p in self.policies if p.name == row.policy), None)
         assert ready is not None
         event = recheck(
-            row, ready, snapshot, self.cycles.rows.values(), self.cycles.settings, evaluate(self.policies, snapshot)
+            row,
+            ready,
+            snapshot,
+            self.cycles.rows.values(),
+            self.cycles.settings,
+            evaluate(self.policies, snapshot),
+            PlanFacts(),
         )
         if event.kind is K.HOLDS:
             self.looks[row.id] += 1

@@ -12,6 +12,7 @@ from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import Keep
 from costguard.engine.evaluate import Prepared, evaluate, prepare, with_live
 from costguard.engine.events import Event, EventKind
+from costguard.engine.plan import PlanFacts
 from costguard.engine.recheck import ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
 from costguard.testing.builders import HOUR, MINUTE, NOW, make_account, make_resource
@@ -20,6 +21,7 @@ from tests.unit.engine.stage import SETTINGS, Cycles, busy, idle_policy, snapsho
 BOX = make_resource(tags={"role": "dev"})
 POLICY = idle_policy(match={"tags": {"role": ["dev"]}})
 NOW_DUE = NOW + 30 * MINUTE
+NOTHING = PlanFacts()
 
 
 def started(settings: EngineSettings = SETTINGS) -> Cycles:
@@ -33,12 +35,13 @@ def started(settings: EngineSettings = SETTINGS) -> Cycles:
 
 def look(
     live: Resource | None = BOX, *, ready: Prepared | None = None, row: Action | None = None,
-    others: tuple[Action, ...] = (), settings: EngineSettings = SETTINGS, now: Any = NOW_DUE, **facts: Any,
+    others: tuple[Action, ...] = (), settings: EngineSettings = SETTINGS, now: Any = NOW_DUE,
+    began: PlanFacts = NOTHING, **facts: Any,
 ) -> Event:  # fmt: skip
     row = row or started().row
     matched = evaluate([POLICY], snapshot_of(BOX, now=now))
     snapshot = snapshot_of(*([live] if live else []), now=now, **facts)
-    return recheck(row, ready or prepare(POLICY), snapshot, (row, *others), settings, matched)
+    return recheck(row, ready or prepare(POLICY), snapshot, (row, *others), settings, matched, began)
 
 
 def test_it_holds_and_brings_fresh_evidence() -> None:
@@ -46,6 +49,22 @@ def test_it_holds_and_brings_fresh_evidence() -> None:
     assert (event.kind, event.waste) == (EventKind.HOLDS, BOX.price)
     assert event.evidence is not None
     assert event.evidence["gpu_util_max"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("began", "answer"),
+    [
+        (PlanFacts(claimed_at={BOX.ref: NOW - MINUTE}), EventKind.HOLDS),
+        (PlanFacts(claimed_at={BOX.ref: NOW + MINUTE}), EventKind.REFUSED),
+        (PlanFacts(restarted_at=NOW + MINUTE), EventKind.REFUSED),
+    ],
+)
+def test_who_claims_it_after_the_warning_is_warned_first(began: PlanFacts, answer: EventKind) -> None:
+    event = look(began=began)
+    assert event.kind is answer
+    if answer is EventKind.REFUSED:
+        assert event.verdict is not None
+        assert event.verdict.code is GuardCode.NOT_WARNED
 
 
 @pytest.mark.parametrize(
@@ -99,7 +118,7 @@ def test_a_policy_that_changed_or_went_away_ends_the_ladder() -> None:
     matched = evaluate([POLICY], snapshot_of(BOX))
     other = prepare(idle_policy(match={"tags": {"role": ["dev"]}}, when={"for": "46m"}))
     for ready in (None, other):
-        event = recheck(row, ready, snapshot_of(BOX, now=NOW_DUE), (row,), SETTINGS, matched)
+        event = recheck(row, ready, snapshot_of(BOX, now=NOW_DUE), (row,), SETTINGS, matched, NOTHING)
         assert event.kind is EventKind.CHANGED
 
 
@@ -153,4 +172,5 @@ def test_a_share_is_of_the_whole_fleet_although_only_one_box_is_read() -> None:
     for row in flying:
         live = next(box for box in fleet if box.ref.id == row.subject.id)
         alone = snapshot_of(live, now=NOW_DUE)
-        assert recheck(row, prepare(policy), alone, cycles.open, cycles.settings, whole).kind is EventKind.HOLDS
+        event = recheck(row, prepare(policy), alone, cycles.open, cycles.settings, whole, NOTHING)
+        assert event.kind is EventKind.HOLDS

@@ -155,6 +155,24 @@ def test_an_envelope_that_comes_again_is_one(heard: Heard, platform: Platform) -
     assert [i.text for i in heard.incoming if isinstance(i, Typed)] == ["status", "help"]
 
 
+def test_what_was_acknowledged_is_worked_on_when_it_ends(slack: SlackApi, platform: Platform) -> None:
+    """A restart of the daemon: Slack has its answer and will not send the press again."""
+    go, slow = threading.Event(), threading.Event()
+
+    def work(_: Pressed | Typed) -> None:
+        slow.set()
+        go.wait(10)
+
+    made = Heard(slack, work)
+    eventually(lambda: made.socket.state.connected)
+    texts = {f"keep box-{number}" for number in range(6)}
+    assert all(platform.slash(ZW, text).wait().acked for text in sorted(texts))
+    assert slow.wait(5)
+    threading.Timer(0.3, go.set).start()
+    made.socket.stop()
+    assert {i.text for i in made.incoming if isinstance(i, Typed)} == texts
+
+
 def test_it_ends_within_seconds_whatever_is_going_on(slack: SlackApi, platform: Platform) -> None:
     busy = threading.Event()
     made = Heard(slack, lambda _: busy.wait(30) and None)
