@@ -284,6 +284,9 @@ def test_the_page_is_one_file_without_scripts(memory_path: Path, language: str) 
     assert ("费用审计" in page) == (language == "zh")
     assert ("没有负责人" in page) == (language == "zh")
     assert "&lt;script" in markdown(document)
+    assert "\n| --- | --- | --- | ---: | ---: |\n" in markdown(document), (
+        "states and owners are words, the rest amounts"
+    )
     assert as_csv(document).splitlines()[1].startswith("acc,simulated,r1,")
     json.dumps(document)
 

@@ -5,7 +5,7 @@ The page is one file that loads nothing and runs no script, so it can be mailed 
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
@@ -229,6 +229,7 @@ def markdown(document: Document) -> str:
         *_table(
             [t["provider_budgets"], t["account"], t["spent"], t["budget"], "%", t["period_end"], t["read_at"]],
             [_kept_at_provider(document, line, t) for line in document["provider_budgets"]],
+            words={t["account"]},
         ),
         *_table(
             [t["name"], t["state"], t["owner"], t["price"], t["amount"]],
@@ -237,6 +238,7 @@ def markdown(document: Document) -> str:
                  shown(r["price_per_hour"]), shown(r["amount"])]
                 for r in document["resources"]
             ],
+            words={t["state"], t["owner"]},
         ),
         *(f"- {_md(line)}" for line in (*document["decisions_needed"], *document["warnings"])),
         *(f"- {t['metered']}: {_md(line)}" for line in document["metered_calls"]),
@@ -253,10 +255,11 @@ def _kept_at_provider(document: Document, line: Document, t: Mapping[str, str]) 
     ]  # fmt: skip
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+def _table(head: list[str], rows: list[list[str]], words: Collection[str] = ()) -> list[str]:
+    """A table whose first column and ``words`` are text, and all others amounts."""
     if not rows:
         return []
-    rule = ["---", *("---:" for _ in head[1:])]
+    rule = ["---", *("---" if title in words else "---:" for title in head[1:])]
     return [f"| {' | '.join(map(_md, line))} |" for line in (head, rule, *rows)] + [""]
 
 

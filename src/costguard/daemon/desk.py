@@ -14,7 +14,6 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -183,9 +182,7 @@ class Desk:
         if found:
             refs = (clean(str(resource.ref)) for resource in found[:_SHOWN])
             return Reply(speech.several(shown, speech.words.list_comma.join(refs)))
-        names = {r.name.lower(): r.name for r in inventory.resources(visit.conn) if r.name}
-        near = get_close_matches(text.lower(), names, n=1, cutoff=0.6)
-        return Reply(speech.no_such(shown, clean(names[near[0]]) if near else ""))
+        return Reply(speech.no_such(shown, clean(levers.nearest(visit.conn, text))))
 
     # ── who, and what was said before ───────────────────────────────────────────────────────────────────
 

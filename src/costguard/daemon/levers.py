@@ -8,6 +8,7 @@ a provider.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import cast
 
 from sqlalchemy import Connection
@@ -60,11 +61,20 @@ def find(conn: Connection, text: str) -> Resource:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"no resource is called {text!r}; `costguard fleet` lists what is known")
+        near = nearest(conn, text)
+        meant = f"did you mean {near}? " if near else ""
+        raise UsageError(f"no resource is called {text!r}; {meant}`costguard fleet` lists what is known")
     raise UsageError(
         f"{text!r} fits {len(found)} resources; write one of these in full",
         [f"{r.ref}  {r.name}" for r in found],
     )
+
+
+def nearest(conn: Connection, text: str) -> str:
+    """The known name that is most like ``text``; empty where none is near."""
+    names = {r.name.lower(): r.name for r in inventory.resources(conn) if r.name}
+    near = get_close_matches(text.lower(), names, n=1, cutoff=0.6)
+    return names[near[0]] if near else ""
 
 
 def keep(

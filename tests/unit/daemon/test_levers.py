@@ -68,7 +68,7 @@ def test_a_keep_ends_the_ladder_and_nothing_is_stopped(warned: App, cloud: Cloud
         ({"reason": " "}, "say why"),
         ({"until": FakeClock().now() - HOUR}, "in the past"),
         ({"until": FakeClock().now() + timedelta(days=8)}, "at most 7d"),
-        ({"text": "nobody"}, "no resource is called 'nobody'"),
+        ({"text": "nobody"}, "no resource is called 'nobody'; `costguard fleet`"),
         ({"person": STRANGER}, "mallory may not act for a resource without owner"),
     ],
 )
@@ -87,6 +87,16 @@ def test_a_name_that_fits_two_boxes_lists_them(app: App, cloud: Cloud, clock: Fa
         levers.find(conn, "twin")
     assert len(refused.value.candidates) == 2
     assert all(c.startswith("simulated/prod/cn-north/vm/") for c in refused.value.candidates)
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_nearest(app: App, cloud: Cloud) -> None:
+    cloud.boxes["a"].name = "Train-A800-03"
+    run_once(app)
+    with (
+        app.database.read() as conn,
+        pytest.raises(UsageError, match=r"did you mean Train-A800-03\? `costguard fleet`"),
+    ):
+        levers.find(conn, "train-800-03")
 
 
 def test_unkeep_ends_what_is_there(warned: App) -> None:
