@@ -101,8 +101,8 @@ def test_the_requests_of_a_day(aws: AwsConnection, server: AwsServer) -> None:
         ),
         ("ec2", "DescribeInstances", {"InstanceIds": [box.id]}),
         ("ec2", "DescribeSpotInstanceRequests", {"SpotInstanceRequestIds": [box.request]}),
-        ("ec2", "DescribeInstanceAttribute", {"InstanceId": box.id, "Attribute": "disableApiStop"}),
         ("autoscaling", "DescribeAutoScalingInstances", {"InstanceIds": [box.id]}),
+        ("ec2", "DescribeInstanceAttribute", {"InstanceId": box.id, "Attribute": "disableApiStop"}),
         ("ec2", "StopInstances", {"InstanceIds": [box.id]}),
     ]
 
