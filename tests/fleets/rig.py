@@ -298,10 +298,24 @@ def leaks(cloud: Cloud, text: str) -> list[str]:
 
 
 def flaky(server: StrictServer, seed: int, spare: Callable[[Any], bool] = lambda _request: False) -> None:
-    """One request in twenty is throttled, one in twenty is carried out and never answered, ``spare`` ones apart."""
+    """One request in twenty is throttled, one in twenty is carried out and never answered, ``spare`` ones apart.
+
+    They come evenly: by chance alone some call would fail as often as it is tried, now and then.
+    """
     dice = random.Random(seed)
-    for fault in (Fault.THROTTLED, Fault.LOST_ANSWER):
-        server.fail(fault, on=lambda request: not spare(request) and dice.random() < 0.05)
+    throttled, lost = dice.sample(range(20), 2)
+    turn = 0
+
+    def at(place: int, request: Any) -> bool:
+        return turn % 20 == place and not spare(request)
+
+    def is_throttled(request: Any) -> bool:
+        nonlocal turn
+        turn += 1
+        return at(throttled, request)
+
+    server.fail(Fault.THROTTLED, on=is_throttled)
+    server.fail(Fault.LOST_ANSWER, on=lambda request: at(lost, request))
 
 
 @dataclass
