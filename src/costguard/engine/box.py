@@ -198,6 +198,22 @@ class Box:
                 return a + _WINDOW
         return None
 
+    def next_known(self, tests: ActivityTests, after: int, until: int, step: int) -> int:
+        """When, after ``after``, what is unknown for want of samples may be known: a step later while some of the half
+        hour are there and some are missing, else with the next sample of a series that had none; at most ``until``."""
+        wanted = {metric for metric, _ in _levels(tests)}
+        returns = [until]
+        for series, track in self.tracks.items():
+            if series.metric not in wanted:
+                continue
+            now = bisect_right(track.at, after)
+            there = now - bisect_right(track.at, after - _WINDOW)
+            if there and there * track.period(after) < _WINDOW:
+                return after + step
+            if not there and now < len(track.at):
+                returns.append(track.at[now])
+        return min(returns)
+
     def next_work(self, tests: ActivityTests, after: int, until: int) -> int | None:
         """The end of the first sample in (after, until] that shows work, by the tests of a policy's busy guard."""
         wanted = dict(_levels(tests))

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis.strategies import randoms
 
 from costguard.domain.decision import GuardCode
@@ -323,8 +323,9 @@ def test_an_unknown_price_saves_nothing_and_is_said() -> None:
     assert stop.saved(RATES)[0] == cny("0")
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, derandomize=True)
 @given(randoms(use_true_random=True))
+@example(Random(279725183))  # samples are back before the hour in which an unknown box was looked at again
 def test_looking_at_every_step_finds_nothing_more(rng: Random) -> None:
     """The looks that a replay leaves out are those that would have changed nothing, nor does the size of its pieces."""
     rows = []
