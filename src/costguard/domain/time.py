@@ -14,25 +14,33 @@ from zoneinfo import ZoneInfo
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION = re.compile(r"(?:\d+[smhdw])+")
 _PART = re.compile(r"(\d+)([smhdw])")
+# Any moment of today plus or minus this is still a date.
+_LONGEST = timedelta(days=36_500)
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DayKind = Literal["workdays", "restdays", "daily"]
 
 
 def utc(value: datetime) -> datetime:
-    """The same instant in UTC. Raises ValueError for a naive datetime."""
+    """The same instant in UTC. Raises ValueError for a naive datetime, and for one that no date in UTC can say."""
     if value.tzinfo is UTC:
         return value
     if value.tzinfo is None or value.utcoffset() is None:
         raise ValueError(f"naive datetime {value.isoformat()}: a time needs its zone")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{value.isoformat()} lies outside of the calendar") from None
 
 
 def parse_duration(text: str) -> timedelta:
-    """``45m``, ``8h``, ``7d``, ``1h30m``. Raises ValueError without a unit or for zero parts."""
+    """``45m``, ``8h``, ``7d``, ``1h30m``. Raises ValueError without a unit, for zero parts, and above 100 years."""
     if not _DURATION.fullmatch(text.strip()):
         raise ValueError(f"not a duration: {text!r}; write a number and a unit, like 45m, 8h or 7d")
-    return timedelta(seconds=sum(int(n) * _UNITS[u] for n, u in _PART.findall(text)))
+    seconds = sum(int(n) * _UNITS[u] for n, u in _PART.findall(text))
+    if seconds > _LONGEST.total_seconds():
+        raise ValueError(f"{text} is more than 100 years")
+    return timedelta(seconds=seconds)
 
 
 def format_duration(span: timedelta) -> str:

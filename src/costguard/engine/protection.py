@@ -5,13 +5,15 @@ Reserved tags are compared folded (no case, spaces, ``-`` ``_`` ``:`` alike); th
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from datetime import time as clock_time
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Snapshot
+from costguard.domain.time import utc
 from costguard.engine.activity import Activity, activity_of
+from costguard.rules.fields import parse_zone
 from costguard.rules.globs import folded
 
 _KEEP = frozenset({"costguard_keep", "costguard_exempt"})
@@ -40,24 +42,26 @@ class Protection:
     malformed: bool = False
 
 
-def parse_until(text: str, zone: ZoneInfo) -> datetime:
+def parse_until(text: str, zone: ZoneInfo) -> datetime | None:
     """The instant of a ``keep-until`` tag (aware UTC). A date alone is the end of that day; no zone is ``zone``.
 
-    Raises ValueError for anything else: other words, impossible dates, zone abbreviations (CST is four
-    zones), digits that are not ASCII.
+    None: for ever, which is what people mean by the calendar's last year. Raises ValueError for anything else: other
+    words, impossible dates, zone abbreviations (CST is four zones), digits that are not ASCII.
     """
     match = _TIME.fullmatch(text.strip())
     if not match:
         raise ValueError(f"not a time: {text!r}")
     year, month, day, hour, minute, second, where = match.groups()
     date = datetime(int(year), int(month), int(day), tzinfo=UTC).date()
+    if date.year == MAXYEAR:
+        return None
     if hour is None:
         local = datetime.combine(date + timedelta(days=1), clock_time(), tzinfo=zone)
     else:
         wall = clock_time(int(hour), int(minute), int(second or 0))
         local = datetime.combine(date, wall, tzinfo=_zone(where, zone))
     # A wall clock time that occurs twice means the later one: a doubt keeps longer.
-    return max(local.astimezone(UTC), local.replace(fold=1).astimezone(UTC))
+    return max(utc(local), utc(local.replace(fold=1)))
 
 
 def _zone(where: str | None, default: ZoneInfo) -> ZoneInfo | None:
@@ -67,10 +71,7 @@ def _zone(where: str | None, default: ZoneInfo) -> ZoneInfo | None:
         return ZoneInfo("UTC")
     if where[0] in "+-":
         return datetime.strptime(where, "%z").tzinfo  # type: ignore[return-value]
-    try:
-        return ZoneInfo(where)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise ValueError(f"unknown time zone {where!r}") from error
+    return parse_zone(where)
 
 
 def protection_of(resource: Resource, snapshot: Snapshot, *, use_windows: bool = True) -> Protection | None:
@@ -107,7 +108,7 @@ def _tag(key: str, value: str, snapshot: Snapshot) -> Protection | None:
             until = parse_until(value, ZoneInfo(snapshot.timezone))
         except ValueError:
             return Protection(f"the tag {raw} cannot be read, so it keeps", None, raw, malformed=True)
-        return Protection(f"the tag {raw}", until, raw) if until > snapshot.now else None
+        return Protection(f"the tag {raw}", until, raw) if until is None or until > snapshot.now else None
     if name in _KEEP:
         # The key alone says it; only a plain no takes it back.
         return None if said in _NO else Protection(f"the tag {raw}", None, raw)

@@ -26,6 +26,14 @@ def test_a_duration_needs_a_unit(bad: str) -> None:
         parse_duration(bad)
 
 
+@pytest.mark.parametrize("bad", ["36501d", "99999999999999d", "9" * 30 + "h"])
+def test_a_duration_that_no_date_can_bear_is_refused(bad: str) -> None:
+    """C26: a tag says it, and the arithmetic of every other box must not end there."""
+    with pytest.raises(ValueError, match="100 years"):
+        parse_duration(bad)
+    assert parse_duration("36500d") == timedelta(days=36_500)
+
+
 @given(st.integers(0, 40), st.sampled_from("smhdw"))
 def test_durations_round_trip(count: int, unit: str) -> None:
     """A22"""
@@ -37,6 +45,8 @@ def test_naive_times_are_refused_at_the_border() -> None:
     """A20"""
     with pytest.raises(ValueError, match="naive"):
         utc(datetime(2026, 1, 1))  # noqa: DTZ001 — the point of the test
+    with pytest.raises(ValueError, match="outside of the calendar"):
+        utc(datetime(1, 1, 1, tzinfo=SHANGHAI))
     assert utc(datetime(2026, 1, 1, 8, tzinfo=SHANGHAI)) == datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -37,7 +37,7 @@ def test_a_time_is_read_in_its_own_zone(text: str, expected: datetime) -> None:
     [
         "2026-13-45", "tomorrow", "", "２０２６-12-01", "二〇二六", "2026-12-01 09:00 CST", "2026-12-01 09:00 utc+8",
         "2026-12-01 25:00", "2026-02-30T09:00Z", "2026-12-01 09:00 Mars/Olympus", "2026-12-01 09:00 et", "9:00",
-        "2026-12-01T09:00+8",
+        "2026-12-01T09:00+8", "2026-12-01 09:00 America/Argentina", "2026-12-01 09:00 __init__/py", "0001-01-01T00:00",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_keeps_and_its_owner_is_told(text: str) -> None:
@@ -50,6 +50,15 @@ def test_what_cannot_be_read_keeps_and_its_owner_is_told(text: str) -> None:
     assert found.malformed
     assert found.until is None
     assert text in found.raw
+
+
+@pytest.mark.parametrize("text", ["9999-12-31", "9999-12-31T23:59-12:00", "9999-01-01 00:00 America/New_York"])
+def test_the_last_year_of_the_calendar_is_for_ever(text: str) -> None:
+    """C26: no time can be after it, and the one box that says so takes no other one's rules away."""
+    box = make_resource(tags={"costguard:keep-until": text})
+    found = protection_of(box, make_snapshot(box))
+    assert found is not None
+    assert (found.until, found.malformed) == (None, False)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ def test_a_start_seen_later_than_listed_counts() -> None:
         ({"costguard:ttl": "soon"}, Outcome.UNKNOWN, "ttl_malformed"),
         ({"costguard:ttl": "0h"}, Outcome.UNKNOWN, "ttl_malformed"),
         ({"costguard:ttl": "48"}, Outcome.UNKNOWN, "ttl_malformed"),
+        ({"costguard:ttl": "99999999999999d"}, Outcome.UNKNOWN, "ttl_malformed"),
         ({}, Outcome.FIRES, "too_old"),
         (None, Outcome.UNKNOWN, "tags_unreadable"),
     ],
