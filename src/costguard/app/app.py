@@ -135,7 +135,7 @@ class App:
         drafter = Drafter(routing, settings, settings.keep_max, config.settings.web.public_url)
         lead = Leadership(database, clock, f"{socket.gethostname()}:{getpid()}:{new_id()}", lease_ttl)
         cycle = Cycle(database, clock, builder, settings, tuple(policies.values()), drafter, lead, config.settings.mode)
-        hooks = HookRunner(_commands_of(accounts))
+        hooks = HookRunner(_commands_of(accounts), config.folder)
         actor = Actor(
             database,
             clock,

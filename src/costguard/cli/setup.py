@@ -74,7 +74,7 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
                 "warnings": [str(w) for w in report.warnings],
                 "policies": [
                     {"policy": p.policy, "rule": p.rule, "mode": p.mode, "steps": list(p.steps), "matches": p.matches,
-                     "fenced": p.fenced}
+                     "fenced": p.fenced, "hasty": p.hasty}
                     for p in report.policies
                 ],
             }

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from costguard.config.ladders import outlasts_notice
 from costguard.config.load import Config
 from costguard.domain.decision import Response
-from costguard.domain.resource import Resource
+from costguard.domain.resource import ChargeType, Resource
 from costguard.domain.time import format_duration
 from costguard.engine.guard import fence
 from costguard.engine.ownership import with_owner
@@ -23,7 +24,8 @@ _NONE = timedelta()
 
 @dataclass(frozen=True, slots=True)
 class PolicyCheck:
-    """What one policy would do. ``matches`` and ``fenced`` are None without an inventory."""
+    """What one policy would do. ``matches``, ``fenced`` and ``hasty``, the spot machines that may be gone before the
+    hook has ended, are None without an inventory."""
 
     policy: str
     rule: str
@@ -31,6 +33,7 @@ class PolicyCheck:
     steps: tuple[str, ...]
     matches: int | None
     fenced: int | None
+    hasty: int | None
 
     def __str__(self) -> str:
         """``idle-dev enforce · matches 6 · warn at 2h, stop at 2h30m · fenced 2``."""
@@ -40,6 +43,8 @@ class PolicyCheck:
         parts.append(", ".join(self.steps))
         if self.fenced:
             parts.append(f"fenced {self.fenced}")
+        if self.hasty:
+            parts.append(f"{self.hasty} spot: taken back with as little as 2m notice, and the hook may take longer")
         return " · ".join(parts)
 
 
@@ -74,6 +79,8 @@ def check(config: Config, resources: Iterable[Resource] | None = None) -> Report
         if listed is not None:
             matched = compile_match(policy.match).select((r, facts.get(r.ref.account)) for r in listed)
         fenced = None if matched is None else sum(fence(resource, settings) is not None for resource in matched)
+        long = any(outlasts_notice(rung) for rung in policy.respond)
+        hasty = None if matched is None else sum(long and r.charge_type is ChargeType.SPOT for r in matched)
         checks.append(
             PolicyCheck(
                 policy=policy.name,
@@ -82,6 +89,7 @@ def check(config: Config, resources: Iterable[Resource] | None = None) -> Report
                 steps=steps(policy),
                 matches=None if matched is None else len(matched),
                 fenced=fenced,
+                hasty=hasty,
             )
         )
     return Report(len(config.accounts), len(config.settings.channels), config.warnings, tuple(checks))

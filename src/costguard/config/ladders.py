@@ -100,8 +100,13 @@ def _unused(rung: Rung, document: Document, here: Loc, errors: list[ConfigError]
         errors.append(document.error((*here, "approve"), f"do: {rung.do.value} needs no approval", key=True))
 
 
+def outlasts_notice(rung: Rung) -> bool:
+    """Whether the rung's hook may still run when a spot machine that was called back is gone."""
+    return rung.hook is not None and rung.hook.timeout > _SPOT_NOTICE
+
+
 def _spot(policy: Policy, rung: Rung, document: Document, here: Loc, warnings: list[ConfigError]) -> None:
     charges = policy.match.charge if isinstance(policy.match, Match) else None
-    if rung.hook is not None and charges and "spot" in charges and rung.hook.timeout > _SPOT_NOTICE:
+    if charges and "spot" in charges and outlasts_notice(rung):
         message = "a provider takes a spot machine back with as little as 2m notice; a longer hook may be cut off"
         warnings.append(document.error((*here, "hook", "timeout"), message))

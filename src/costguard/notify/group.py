@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
+from costguard.domain.codec import instant
 from costguard.domain.notice import Notice, NoticeKind, SendReason
 from costguard.notify.dedup import facts_hash
 from costguard.notify.outbox import Told
@@ -51,12 +52,13 @@ def digest(members: Sequence[Notice], now: datetime) -> Notice:
     key = hashlib.sha256("\n".join(sorted(n.idem_key for n in members)).encode()).hexdigest()[:32]
     people = tuple(dict.fromkeys(name for n in members for name in n.mention))
     ends = [n.not_after for n in members]
+    since = min(n.created_at for n in members)
     return Notice(
         id=f"n-{key[:16]}", kind=first.kind, channel=first.channel, alert_key=f"digest/{key}",
-        idem_key=f"digest/{key}@{first.channel}", created_at=min(n.created_at for n in members),
+        idem_key=f"digest/{key}@{first.channel}", created_at=since,
         facts={
             "version": 1, "kind": NoticeKind.DIGEST.value, "what": "group", "of": first.kind.value, "dedup": key,
-            "timezone": first.facts.get("timezone"), "dry_run": False,
+            "at": instant(since), "timezone": first.facts.get("timezone"), "dry_run": False,
             "items": [dict(n.facts) for n in members],
             "covers": [[n.id, n.alert_key, n.kind.value, facts_hash(n)] for n in members],
         },

@@ -5,7 +5,10 @@ The registry derives one model per rule kind from :class:`Policy`, so a mistake 
 
 import hashlib
 import json
+import shlex
+from datetime import timedelta
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -57,12 +60,41 @@ class Match(Strict):
 
 
 class Hook(Strict):
-    """Runs before the stop. Exit 0 saved · 75 busy: cancel and restart the clock · else failed."""
+    """Runs before the stop. Exit 0 saved · 75 busy: cancel and restart the clock · else failed. A webhook answers 2xx
+    · 409 · anything else."""
 
     on: Literal["instance", "daemon", "webhook"] = Field(description="where it runs")
-    run: str = Field(min_length=1, description="the command, or the webhook's address")
-    timeout: Duration = Field(description="how long it may take; longer is a failure")
+    run: str = Field(
+        min_length=1,
+        description="the command (beside the daemon: split without a shell, in the configuration's folder, with "
+        "COSTGUARD_RUN, COSTGUARD_ACTION, COSTGUARD_RESOURCE, COSTGUARD_NAME and COSTGUARD_ID), or the webhook's "
+        "address (POST, with the run as Idempotency-Key)",
+    )
+    timeout: Duration = Field(
+        ge=timedelta(seconds=1), le=timedelta(hours=24), description="how long it may take; longer is a failure"
+    )
     on_failure: Literal["hold", "stop"] = Field("hold", description="what a failure does to the stop")
+
+    @model_validator(mode="after")
+    def _runs(self) -> Self:
+        if not self.run.strip():
+            raise ValueError("run is empty")
+        if self.on == "webhook" and not (self.run.startswith(("http://", "https://")) and urlsplit(self.run).hostname):
+            raise ValueError("a webhook's run is an http:// or https:// address")
+        if self.on == "daemon":
+            try:
+                shlex.split(self.run)
+            except ValueError as error:
+                raise ValueError(f"run cannot be split into words: {str(error).lower()}") from None
+        return self
+
+    @property
+    def title(self) -> str:
+        """What people are told of it: the program or the host. What follows may hold a password."""
+        if self.on == "webhook":
+            return urlsplit(self.run).hostname or ""
+        first, *more = self.run.split(maxsplit=1)
+        return f"{first} …" if more else first
 
 
 class Rung(Strict):

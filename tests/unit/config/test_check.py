@@ -1,11 +1,12 @@
 """`costguard check` ends with what each policy would do."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from costguard.config.check import check
 from costguard.config.load import load
-from costguard.domain.resource import Kind, Resource, ResourceRef, State
+from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
 
 POLICIES = """\
 policies:
@@ -52,6 +53,14 @@ def lines(tmp_path: Path, extra: str = "", resources: list[Resource] | None = No
     (tmp_path / "policies" / "a.yaml").write_text(POLICIES)
     (tmp_path / "costguard.yaml").write_text(SETTINGS + extra)
     return check(load(tmp_path / "costguard.yaml", {}), resources).lines()
+
+
+def test_a_spot_machine_that_a_long_hook_reaches_is_counted(tmp_path: Path) -> None:
+    """C31: no match need name spot for its hook to be longer than the notice that a spot machine gets."""
+    spot = replace(box("s", role="dev"), charge_type=ChargeType.SPOT)
+    told = lines(tmp_path, resources=[spot, box("d", role="dev")])[1]
+    assert told.endswith("hook · 1 spot: taken back with as little as 2m notice, and the hook may take longer")
+    assert "spot" not in lines(tmp_path, resources=[box("d", role="dev")])[1]
 
 
 def test_without_an_inventory_matches_are_left_out(tmp_path: Path) -> None:

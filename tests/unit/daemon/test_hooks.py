@@ -1,5 +1,7 @@
 """Hooks: real commands and real web calls; exit codes, timeouts, output, and one run for each token."""
 
+import os
+import resource
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -65,6 +67,7 @@ def test_a_command_knows_what_it_is_about_and_no_secret_of_the_daemon(monkeypatc
     output = outcome(runner(), hook("daemon", "env")).output
     assert "COSTGUARD_ACTION=act-1\n" in output
     assert "COSTGUARD_ID=i-1\n" in output
+    assert "COSTGUARD_RUN=act-1-0\n" in output
     assert "very-secret" not in output
 
 
@@ -74,6 +77,55 @@ def test_a_command_that_takes_too_long_times_out_and_keeps_what_it_said() -> Non
     assert (result.state, result.exit_code) == ("timed_out", None)
     assert result.output == "begun\n"
     assert time.monotonic() - began < 20
+
+
+def test_a_command_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    """C30: half a checkpoint must not go on beside the stop."""
+    file = tmp_path / "pid"
+    result = outcome(runner(), hook("daemon", f"sh -c 'sleep 60 & echo $! > {file}; wait'", "1s"))
+    assert result.state == "timed_out"
+    child = int(file.read_text())
+    end = time.monotonic() + 10
+    while _lives(child):
+        assert time.monotonic() < end, "it runs on"
+        time.sleep(0.05)
+
+
+def _lives(pid: int) -> bool:
+    """Whether it runs: one that nobody has buried yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_what_a_command_leaves_running_does_not_hold_its_result_up(tmp_path: Path) -> None:
+    """The child still holds the pipe; the exit code is the command's own."""
+    file = tmp_path / "pid"
+    began = time.monotonic()
+    result = outcome(runner(), hook("daemon", f"sh -c 'sleep 60 & echo $! > {file}; echo saved'", "20s"))
+    os.kill(int(file.read_text()), 9)
+    assert (result.state, result.exit_code, result.output) == ("finished", 0, "saved\n")
+    assert time.monotonic() - began < 10
+
+
+def test_a_flood_of_output_is_never_held_whole() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = outcome(runner(), hook("daemon", "sh -c 'head -c 300000000 /dev/zero; echo reason'"))
+    assert (result.exit_code, result.output[-7:]) == (0, "reason\n")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000, "KiB more"
+
+
+def test_bytes_that_are_no_text_are_kept_as_well_as_can_be() -> None:
+    output = outcome(runner(), hook("daemon", r"printf '\377\376 caf\351 保存'")).output
+    assert output == "\ufffd\ufffd caf\ufffd 保存"
+
+
+def test_a_command_runs_beside_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "save.sh").write_text("#!/bin/sh\npwd\n")
+    (tmp_path / "save.sh").chmod(0o755)
+    output = outcome(HookRunner(lambda ref: None, tmp_path), hook("daemon", "./save.sh")).output
+    assert output.strip() == str(tmp_path.resolve())
 
 
 def test_a_command_that_is_not_there_fails_with_its_reason() -> None:
@@ -112,7 +164,9 @@ def test_a_web_hook_speaks_by_its_status(httpserver: HTTPServer, status: int, co
     httpserver.expect_request("/ckpt", method="POST").respond_with_data("said" if status != 204 else "", status)
     result = outcome(runner(), hook("webhook", httpserver.url_for("/ckpt")))
     assert (result.state, result.exit_code) == ("finished", code)
-    body = httpserver.log[0][0].get_json()
+    request = httpserver.log[0][0]
+    body = request.get_json()
+    assert request.headers["Idempotency-Key"] == body["run"] == "act-1-0"
     assert (body["action"], body["response"], body["subject"]["id"]) == ("act-1", "stop", "i-1")
 
 

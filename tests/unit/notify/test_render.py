@@ -37,12 +37,15 @@ def rendered(name: str, fmt: str, language: str, **options: object) -> Message:
 
 @pytest.mark.parametrize("fmt", HANDLES)
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_the_words_are_those_that_were_read_and_approved(fmt: str, language: str) -> None:
+def test_the_words_are_those_that_were_read_and_approved(
+    fmt: str, language: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """COSTGUARD_UPDATE_EXPECTED=1 rewrites the files; read them before you commit them."""
     parts = []
     for name in sample_facts():
         message = rendered(name, fmt, language)
         parts.append(f"════ {name}\n[{message.title}]\n{message.body}\n")
+    assert caplog.messages == [], "the plain one, for want of the right one"
     text, file = "\n".join(parts), EXPECTED / f"{fmt}.{language}.txt"
     if os.environ.get("COSTGUARD_UPDATE_EXPECTED"):
         file.write_text(text, "utf-8")
