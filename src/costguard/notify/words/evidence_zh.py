@@ -54,15 +54,20 @@ def _lifetime(v: Values, doc: Doc) -> str:
     return f"{begin}已 {v.span('age')}，上限 {v.span('max_age')}{ttl}，超出 {v.span('over_by')}{cost}"
 
 
+def _to(moment: str) -> str:
+    """到 and a moment: a space stands between a character and a digit, none between two characters."""
+    return f"到 {moment}" if moment[:1].isdigit() else f"到{moment}"
+
+
 def _budget(v: Values, doc: Doc) -> str:
     if "spent" not in v:
         return ""
     limit, step = v.money("amount"), v.plain("threshold")
     ends = v.at("period_end")
     if step.startswith("forecast:"):
-        parts = [f"按现速预测到 {ends} 约 {v.money('forecast')}，预算 {limit}，已用 {v.money('spent')}"]
+        parts = [f"按现速预测{_to(ends)} 约 {v.money('forecast')}，预算 {limit}，已用 {v.money('spent')}"]
     else:
-        parts = [f"已用 {v.money('spent')}，占预算 {limit} 的 {v.percent('used')}，周期到 {ends} 结束"]
+        parts = [f"已用 {v.money('spent')}，占预算 {limit} 的 {v.percent('used')}，周期{_to(ends)} 结束"]
         if "forecast" in v:
             parts.append(f"届时预测约 {v.money('forecast')}")
     if "gone_at" in v:
@@ -82,7 +87,7 @@ def _budget(v: Values, doc: Doc) -> str:
 def _schedule(v: Values, doc: Doc) -> str:
     if "off_since" not in v:
         return ""
-    until = f"，到{v.at('off_until')}" if "off_until" in v else ""
+    until = f"，{_to(v.at('off_until'))}" if "off_until" in v else ""
     cost = f"，开到那时约 {v.money('cost_until_on')}" if "cost_until_on" in v else ""
     weekdays = "；没有今年的节假日数据，按星期判断" if "holidays_unknown" in v else ""
     return f"{v.at('off_since')} 起为关机时段{until}，{v.at('started_at')} 启动后一直在运行{cost}{weekdays}"
@@ -143,11 +148,11 @@ def _balance(v: Values, doc: Doc) -> str:
     if "burn_per_day" in v:
         parts.append(f"按现在运行的每天消耗 {v.money('burn_per_day')}")
     if "days_left" in v:
-        parts.append(f"还能用 {v.span('days_left')}" + (f"，到 {v.at('empty_at')}" if "empty_at" in v else ""))
+        parts.append(f"还能用 {v.span('days_left')}" + (f"，{_to(v.at('empty_at'))}" if "empty_at" in v else ""))
     if "amount_below" in v:
         parts.append(f"下限 {v.money('amount_below')}")
     if "needed_until" in v:
-        parts.append(f"需撑到 {v.at('needed_until')}")
+        parts.append(f"需撑{_to(v.at('needed_until'))}")
     if v.number("unpriced"):
         parts.append(f"{v.plain('unpriced')} 台运行中的机器价格未知，未计入")
     return "，".join(parts)
