@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, event, func, select
 
 from costguard.domain.resource import ResourceRef
 from costguard.domain.usage import Metric, Series, Statistic, UsageHour, UsageSample, UsageWindow, WindowSpec
+from costguard.rules.windows import gap_of
 from costguard.store import tables, usage
 from costguard.store.database import Database
 from tests.store.things import MINUTE, NOW, ref
@@ -147,7 +148,18 @@ def test_the_period_is_the_series_own(database: Database) -> None:
         five, unsaid, changed = window(conn, refs=[ref(1), ref(2), ref(3)])
     assert (five.expected, five.coverage) == (12, 1.0)
     assert (unsaid.period, unsaid.coverage) == (5 * MINUTE, 1.0)
-    assert (changed.period, changed.expected, changed.samples) == (10 * MINUTE, 6, 33)
+    assert (changed.period, changed.expected, changed.samples) == (10 * MINUTE, 60, 33)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 10), (10, 1)])
+def test_samples_of_before_a_change_of_the_period_fill_no_gap(database: Database, before: int, after: int) -> None:
+    """A15: ten minutes of samples each minute are not the hour that so many samples each ten minutes would be."""
+    with database.write() as conn:
+        usage.append(conn, samples(one(), range(50, 60, before), period=before * MINUTE))
+        usage.append(conn, samples(one(), [0], period=after * MINUTE))
+        (found,) = window(conn)
+    assert found.coverage < 0.2
+    assert gap_of(found, HOUR.length, 90.0) == "low_coverage"
 
 
 def test_the_same_sample_twice_is_one_and_a_correction_holds(database: Database) -> None:

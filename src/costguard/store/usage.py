@@ -142,8 +142,9 @@ def windows(
     ``delay_of(account, metric, source)`` is how late a source tells; samples at or before ``started_at`` never count.
     What has arrived sooner, up to ``known_until`` (None: whatever is there), is no part of ``samples``, so that it
     fills no gap, and counts in all else: work that is known is work.
-    ``expected`` is the length over the series' own period, which is that of its newest sample in the window; a source
-    that tells none (0) has ``period_of(account, metric)``. A series without a sample has no window.
+    ``period`` is that of the series' newest sample in the window; ``expected`` the length over its finest, so that fine
+    samples of before its source told coarser ones fill no gap among these. A source that tells none (0) has
+    ``period_of(account, metric)``. A series without a sample has no window.
     """
     wanted = list(specs)
     known = _series_of(conn, {spec.metric for spec in wanted}, refs)
@@ -169,14 +170,14 @@ def windows(
     for row in conn.execute(_aggregate(conn, bounds)) if bounds else ():
         one, spec = known[row.i], wanted[row.k]
         end = ends[one.ref.account, spec.metric, one.source]
-        period = row.period or period_of(one.ref.account, spec.metric)
+        period, finest = (span or period_of(one.ref.account, spec.metric) for span in (row.period, row.finest))
         window = UsageWindow(
             series=one,
             start=end - spec.length,
             end=end,
             period=period,
             samples=row.samples,
-            expected=max(1, spec.length // period),
+            expected=max(1, spec.length // finest),
             max=row.max,
             mean=row.mean,
             p95=row.p95,
@@ -328,6 +329,7 @@ def _aggregate(conn: Connection, bounds: Sequence[tuple[int, ...]]) -> Select[*t
             _P95(table.c.value).label("p95"),
             func.min(at).label("first_at"),
             func.max(at).label("last_at"),
+            func.min(table.c.period).label("finest"),
         )
         .select_from(asked.join(table, inside))
         .group_by(asked.c.i, asked.c.k)
