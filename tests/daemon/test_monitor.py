@@ -217,6 +217,23 @@ def test_zeros_under_mig_prove_nothing(app: App, clock: FakeClock, cloud: Cloud,
     assert policy["ladders"][0]["outcome"] == "unknown"
 
 
+@pytest.mark.parametrize(("hours", "stops"), [(5, 0), (26, 1)])
+def test_a_slice_that_vanished_holds_its_box_for_a_day(
+    app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer, hours: int, stops: int
+) -> None:
+    """A15: long before what the rule looks back; the other slice alone is no proof. Then it was taken apart."""
+    now, on = clock.now(), {"instance_id": "a", "gpu": "0", "UUID": "GPU-a"}
+    active = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+    prometheus.scrapes(active, {**on, "GPU_I_ID": "1"}, now - 2 * HOUR, now + HOUR, 0.0, MINUTE / 2)
+    prometheus.scrapes(active, {**on, "GPU_I_ID": "2"}, now - hours * HOUR - MINUTE, now - hours * HOUR, 0.9)
+    drive(app, clock, 45 * MINUTE)
+    assert len(cloud.stops()) == stops
+    if not stops:
+        assert sight(app) == (SourceState.OK, 1, "not every slice of card 0 of a is told of")
+        (policy,) = [p for p in explain(app, "a")["policies"] if p["matched"]]  # type: ignore[attr-defined]
+        assert policy["ladders"][0]["outcome"] == "unknown"
+
+
 def test_a_clock_that_is_ahead_makes_old_samples_look_new(
     app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer
 ) -> None:

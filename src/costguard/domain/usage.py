@@ -43,7 +43,7 @@ class Series:
     """Identity of one series of one resource. ``gpu_index`` None is the whole box.
 
     ``statistic`` is what one sample says about its own period; ``cards`` how many cards one value
-    covers (1 for a per-card series).
+    covers (1 for a per-card series; 0 for a part of one, which may show work and proves no rest).
     """
 
     ref: ResourceRef
@@ -76,9 +76,9 @@ class WindowSpec:
 class UsageWindow:
     """One series over one window [start, end).
 
-    ``samples`` of ``expected`` arrived; ``coverage`` = min(1, samples / expected), 0..1. What a source told sooner than
-    it has to (after ``end``) counts in all but these. ``last_at`` is the end of the newest sample's period. ``p95`` is
-    the nearest-rank 95th percentile.
+    ``samples`` of ``expected`` (the window's length by the finest period of a sample in it) arrived; ``coverage`` =
+    min(1, samples / expected), 0..1. What a source told sooner than it has to (after ``end``) counts in all but these.
+    ``period`` is that of the newest sample, ``last_at`` its end. ``p95`` is the nearest-rank 95th percentile.
     """
 
     series: Series

@@ -70,7 +70,8 @@ def rates(*counters: str, where: str = "") -> Expression:
 class Query:
     """One expression and what it tells. ``scale`` turns its unit into the metric's own; a value below 0 or above
     ``top`` (in that unit) is no measurement. ``facet`` sets apart what measures the same thing in another way: it is a
-    source of its own. ``blind_under_mig``: its zeros say nothing of a card that is cut into slices."""
+    source of its own. ``blind_under_mig``: its zeros say nothing of a card that is cut into slices. ``slices``: the
+    metric that is told for each slice; one that is no longer told of may be the one that works."""
 
     metric: Metric
     expression: Expression
@@ -79,6 +80,7 @@ class Query:
     facet: str = ""
     statistic: Statistic = Statistic.MAX
     blind_under_mig: bool = False
+    slices: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,10 @@ PROFILES: Mapping[str, Profile] = {
     "dcgm": Profile(
         (
             Query(Metric.GPU_UTIL, peak("DCGM_FI_DEV_GPU_UTIL"), blind_under_mig=True),
-            Query(Metric.GPU_UTIL, peak("DCGM_FI_PROF_GR_ENGINE_ACTIVE"), scale=100.0, facet="prof"),
+            Query(
+                Metric.GPU_UTIL, peak("DCGM_FI_PROF_GR_ENGINE_ACTIVE"), scale=100.0, facet="prof",
+                slices="DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+            ),
             Query(Metric.GPU_MEMORY, share_of_sum("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE")),
             Query(
                 Metric.GPU_POWER, share("DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_POWER_MGMT_LIMIT"), top=_POWER_TOP
@@ -120,7 +125,10 @@ PROFILES: Mapping[str, Profile] = {
     "nvidia_gpu_exporter": Profile(
         (
             Query(Metric.GPU_UTIL, peak("nvidia_smi_utilization_gpu_ratio"), scale=100.0, blind_under_mig=True),
-            Query(Metric.GPU_UTIL, peak("nvidia_smi_mig_graphics_activity_ratio"), scale=100.0, facet="mig"),
+            Query(
+                Metric.GPU_UTIL, peak("nvidia_smi_mig_graphics_activity_ratio"), scale=100.0, facet="mig",
+                slices="nvidia_smi_mig_graphics_activity_ratio",
+            ),
             Query(Metric.GPU_MEMORY, share("nvidia_smi_memory_used_bytes", "nvidia_smi_memory_total_bytes")),
             Query(
                 Metric.GPU_POWER, share("nvidia_smi_power_draw_watts", "nvidia_smi_power_limit_watts"), top=_POWER_TOP

@@ -22,6 +22,12 @@ _SHARED = 2
 # A gauge may be read a little above its end.
 _SLACK = 1.02
 _NAMED = 3
+# A slice that was told of within this time is still there: whoever takes one apart is believed a day later.
+_SLICES = timedelta(days=1)
+
+Card = tuple[ResourceRef, int | None]
+Part = tuple[str, str]
+"""A slice: its physical card, and its own number on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A series of an answer with the box and the card (None: the whole box) that it speaks of."""
+    """A series of an answer with the box and the card (None: the whole box) that it speaks of; ``slice`` is the number
+    of the part of the card, empty for a whole one."""
 
     line: Line
     ref: ResourceRef
     card: int | None
     unit: str
-    sliced: bool
+    slice: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +85,14 @@ class Reader:
         answers = [(query, ask(query.expression)) for query in self.profile.queries]
         numbers = _numbers(ask(peak(self.profile.numbers)), self) if self.profile.numbers else {}
         cut = [line for line in ask(peak(self.profile.mig_mode)) if _is_on(line)] if self.profile.mig_mode else []
+        before = [(query, ask.slices(query.slices)) for query in self.profile.queries if query.slices]
         every = {line.labels.get(self.how.label, "") for _, lines in answers for line in lines}
         joined = join((value for value in every if value), boxes, self.how)
         placed = [(q, list(self._place(lines, joined.boxes, numbers, notes))) for q, lines in answers]
         whole = list(self._place(cut, joined.boxes, numbers, notes))
-        sliced = {(p.ref, p.card) for _, found in placed for p in found if p.sliced} | {(p.ref, p.card) for p in whole}
+        known = {q: list(self._place(lines, joined.boxes, numbers, notes)) for q, lines in before}
+        told = [p for found in (*(found for _, found in placed), *known.values()) for p in found]
+        sliced = {(p.ref, p.card) for p in told if p.slice} | {(p.ref, p.card) for p in whole}
         begun = {box.ref: box.started_at for box in boxes}
         ambiguous = {
             ref: f"{self.how.label}={value!r} fits {len(refs)} boxes: {', '.join(r.id for r in refs[:_NAMED])}"
@@ -96,7 +106,13 @@ class Reader:
                 if clash:
                     ambiguous.setdefault(ref, self._two(card, clash))
                 dead = query.blind_under_mig and (ref, card) in sliced
-                values_at = self._values(query, lines, begun[ref], dead, notes)
+                values_at, parts = self._values(query, lines, begun[ref], dead, notes)
+                if query in known:
+                    there = {(p.unit, p.slice) for p in known[query] if (p.ref, p.card) == (ref, card)}
+                    if partly := {at: values_at.pop(at) for at in _unseen(parts, there, values_at)}:
+                        notes.append(f"not every slice of card {card} of {ref.id} is told of")
+                        of_box = series.setdefault(self._series(query, ref, None, cards=0), {})
+                        of_box.update({at: max(value, of_box.get(at, value)) for at, value in partly.items()})
                 if values_at:
                     series[self._series(query, ref, card)] = values_at
         samples = tuple(
@@ -128,15 +144,18 @@ class Reader:
                 card = found
             yield _Placed(
                 line, ref, card, unit or f"{value} {line.labels.get('instance', '')}",
-                bool(profile.slice and line.labels.get(profile.slice)),
+                line.labels.get(profile.slice, "") if profile.slice else "",
             )  # fmt: skip
 
     def _values(
         self, query: Query, lines: Iterable[_Placed], begun: datetime | None, dead: bool, notes: list[str]
-    ) -> dict[datetime, float]:
-        """The highest of what all series of one card say at each point, in our unit, since the box began."""
+    ) -> tuple[dict[datetime, float], dict[Part, set[datetime]]]:
+        """The highest of what all series of one card say at each point, in our unit, since the box began; and when each
+        of its slices was told of."""
         found: dict[datetime, float] = {}
+        parts: dict[Part, set[datetime]] = {}
         for placed in lines:
+            told = parts.setdefault((placed.unit, placed.slice), set()) if placed.slice else set[datetime]()
             for at, raw in placed.line.points:
                 value = raw * query.scale
                 if begun is not None and at <= begun:
@@ -148,11 +167,12 @@ class Reader:
                 elif value or not dead:
                     value = value if query.top is None else min(value, query.top)
                     found[at] = max(value, found.get(at, value))
-        return found
+                    told.add(at)
+        return found, parts
 
-    def _series(self, query: Query, ref: ResourceRef, card: int | None) -> Series:
+    def _series(self, query: Query, ref: ResourceRef, card: int | None, cards: int = 1) -> Series:
         source = f"{MONITOR}{self.name}" + (f"/{query.facet}" if query.facet else "")
-        return Series(ref, query.metric, card, source, query.statistic)
+        return Series(ref, query.metric, card, source, query.statistic, cards)
 
     def _two(self, card: int | None, units: Sequence[str]) -> str:
         what = "machines" if card is None else f"cards with the number {card}"
@@ -170,13 +190,24 @@ class _Asker:
     notes: list[str]
 
     def __call__(self, expression: Expression) -> tuple[Line, ...]:
+        return self._lines(expression, self.reader.step, (), self.end)
+
+    def slices(self, name: str) -> tuple[Line, ...]:
+        """Which slices were told of before the span."""
+        cut = (f'{self.reader.profile.slice}!=""',)
+        return self._lines(peak(name), _SLICES, cut, self.start)
+
+    def _lines(
+        self, expression: Expression, over: timedelta, matchers: tuple[str, ...], end: datetime
+    ) -> tuple[Line, ...]:
         reader, profile = self.reader, self.reader.profile
         labels = dict.fromkeys(
             filter(None, (reader.how.label, "instance", profile.card, profile.unit, profile.slice))
         )  # fmt: skip
         where = [f'{label}="{_quoted(value)}"' for label, value in sorted(reader.where.items())]
-        asked = Selection(tuple(labels), ", ".join([self.matched, *where]), int(reader.step.total_seconds()))
-        answer = reader.api.range(expression(asked), self.start, self.end, reader.step)
+        matched = ", ".join([self.matched, *where, *matchers])
+        asked = Selection(tuple(labels), matched, int(over.total_seconds()))
+        answer = reader.api.range(expression(asked), self.start, end, reader.step)
         self.notes.extend(f"a part may be missing: {warning}" for warning in answer.warnings)
         return answer.lines
 
@@ -204,11 +235,25 @@ def _numbers(lines: Iterable[Line], reader: Reader) -> dict[tuple[str, str], int
     }
 
 
-def _by_card(found: Iterable[_Placed]) -> dict[tuple[ResourceRef, int | None], list[_Placed]]:
-    groups: dict[tuple[ResourceRef, int | None], list[_Placed]] = {}
+def _by_card(found: Iterable[_Placed]) -> dict[Card, list[_Placed]]:
+    groups: dict[Card, list[_Placed]] = {}
     for placed in found:
         groups.setdefault((placed.ref, placed.card), []).append(placed)
     return groups
+
+
+def _unseen(
+    parts: Mapping[Part, Collection[datetime]], known: Collection[Part], times: Collection[datetime]
+) -> set[datetime]:
+    """At which of ``times`` some slice is not told of that was there before. Slices of a card that is no longer told of
+    at all went with it."""
+    units = {unit for unit, _ in parts}
+    gone = {part for part in known if part not in parts and part[0] in units}
+    missing = set(times) if gone else set[datetime]()
+    for part, told in parts.items():
+        begun = min(told, default=None)
+        missing |= {at for at in times if at not in told and (part in known or (begun is not None and begun < at))}
+    return missing
 
 
 def _clash(lines: Iterable[_Placed], begun: datetime | None) -> list[str]:

@@ -256,7 +256,10 @@ def newest(conn: Connection, account: str, monitor: str | None = None) -> Mappin
     """
     last = select(func.max(table.c.at)).where(table.c.series_id == series_table.c.id).scalar_subquery()
     columns = series_table.c
-    query = select(columns.ref, columns.metric, columns.source, last.label("last")).where(columns.account == account)
+    # A part of a card is told of only while the whole of it is not.
+    query = select(columns.ref, columns.metric, columns.source, last.label("last")).where(
+        columns.account == account, columns.cards > 0
+    )
     found: dict[tuple[ResourceRef, Metric], datetime] = {}
     for ref, metric, source, at in conn.execute(query):
         if monitor_of(source) != monitor:

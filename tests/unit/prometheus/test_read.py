@@ -147,7 +147,7 @@ def test_one_query_a_metric_for_any_number_of_boxes(server: PrometheusServer, re
             server.scrapes("DCGM_FI_DEV_GPU_UTIL", labels(card, box.ref.id), SINCE, NOON, card)
     found = reader().read(boxes, SINCE, NOON)
     assert len(found.matched) == 40
-    assert len(server.queries) == 5
+    assert len(server.queries) == 6
     assert len(found.samples) == 40 * 2 * 10
 
 
@@ -244,6 +244,63 @@ def test_mig_is_known_by_its_mode_as_well(
     found = reader(profile).read([BOX], SINCE, NOON)
     assert found.samples == ()
     assert found.matched == {BOX.ref}
+
+
+ACTIVE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+
+
+def sliced(samples: Iterable[UsageSample]) -> tuple[list[datetime], list[tuple[datetime, float]]]:
+    """When card 0 as a whole was told of, and what a part of it was seen to do."""
+    of_box = [(s.at, s.value) for s in samples if s.series.cards == 0 and s.series.gpu_index is None]
+    return [s.at for s in samples if s.series.gpu_index == 0], of_box
+
+
+@pytest.mark.parametrize("ago", [5, 30, 23 * 60])
+def test_a_slice_that_is_told_of_no_more_leaves_its_card_unknown(
+    server: PrometheusServer, reader: Make, ago: int
+) -> None:
+    """A15, A10: the other slice is at rest, and nobody sees whether the job goes on. It may have vanished long before
+    what is read."""
+    died = NOON - ago * MINUTE
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="1"), SINCE, NOON, 0.0)
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="2"), died - 5 * MINUTE, died, 0.9)
+    server.scrapes(ACTIVE, labels(1), SINCE, NOON, 0.0)
+    found = reader().read([BOX], SINCE, NOON)
+    whole, of_box = sliced(found.samples)
+    assert whole == [SINCE + n * MINUTE for n in range(1, 11) if SINCE + n * MINUTE <= died]
+    assert of_box == [(SINCE + n * MINUTE, 0.0) for n in range(1, 11) if SINCE + n * MINUTE > died]
+    assert len(values(found.samples, card=1)) == 10, "the other card is seen as ever"
+    assert found.notes == ("not every slice of card 0 of i-1 is told of",)
+
+
+def test_work_on_the_slices_that_are_seen_counts_all_the_same(server: PrometheusServer, reader: Make) -> None:
+    half = NOON - 5 * MINUTE
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="1"), SINCE, NOON, lambda at: 0.6 if at > half else 0.0)
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="2"), SINCE, half, 0.0)
+    server.scrapes(ACTIVE, labels(1, GPU_I_ID="1"), SINCE, NOON, 0.1)
+    server.scrapes(ACTIVE, labels(1, GPU_I_ID="2"), SINCE, half, 0.0)
+    _, of_box = sliced(reader().read([BOX], SINCE, NOON).samples)
+    assert of_box == [(half + n * MINUTE, pytest.approx(60.0)) for n in range(1, 6)]
+
+
+def test_slices_may_be_made_and_their_card_may_be_replaced(server: PrometheusServer, reader: Make) -> None:
+    """What was not there yet hid no work, nor does what went with another card, or a day ago."""
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="9"), NOON - 1600 * MINUTE, NOON - 1500 * MINUTE, 0.9)
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="8", UUID="old"), NOON - 90 * MINUTE, NOON - 60 * MINUTE, 0.9)
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="1"), SINCE, NOON, 0.0)
+    server.scrapes(ACTIVE, labels(0, GPU_I_ID="2"), NOON - 5 * MINUTE, NOON, 0.0)
+    found = reader().read([BOX], SINCE, NOON)
+    assert sliced(found.samples) == ([SINCE + n * MINUTE for n in range(1, 11)], [])
+    assert found.notes == ()
+
+
+def test_zeros_say_nothing_when_the_slices_themselves_are_told_of_no_more(
+    server: PrometheusServer, reader: Make
+) -> None:
+    """Nothing of this hour says that the card is cut; what was told before does."""
+    server.scrapes("DCGM_FI_DEV_GPU_UTIL", labels(), SINCE, NOON, 0)
+    server.scrapes(ACTIVE, labels(GPU_I_ID="1"), NOON - 90 * MINUTE, NOON - 60 * MINUTE, 0.9)
+    assert reader().read([BOX], SINCE, NOON).samples == ()
 
 
 def test_numbers_that_are_none_and_values_that_cannot_be(server: PrometheusServer, reader: Make) -> None:
