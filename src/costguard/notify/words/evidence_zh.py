@@ -54,9 +54,13 @@ def _lifetime(v: Values, doc: Doc) -> str:
     return f"{begin}已 {v.span('age')}，上限 {v.span('max_age')}{ttl}，超出 {v.span('over_by')}{cost}"
 
 
+def _joined(word: str, moment: str) -> str:
+    """A word and a moment: a space stands between a character and a digit, none between two characters."""
+    return f"{word} {moment}" if moment[:1].isdigit() else f"{word}{moment}"
+
+
 def _to(moment: str) -> str:
-    """到 and a moment: a space stands between a character and a digit, none between two characters."""
-    return f"到 {moment}" if moment[:1].isdigit() else f"到{moment}"
+    return _joined("到", moment)
 
 
 def _budget(v: Values, doc: Doc) -> str:
@@ -71,7 +75,7 @@ def _budget(v: Values, doc: Doc) -> str:
         if "forecast" in v:
             parts.append(f"届时预测约 {v.money('forecast')}")
     if "gone_at" in v:
-        parts.append(f"按现速 {v.at('gone_at')} 用完")
+        parts.append(f"{_joined('按现速', v.at('gone_at'))} 用完")
     if "drivers" in v:
         parts.append(f"花费最多：{v.pairs('drivers')}")
     if "apart" in v:

@@ -119,7 +119,7 @@ def test_budget() -> None:
     box = make_resource(name="train", price=cny("1"), started_at=NOW - 3 * DAY)
     rows = (spent(0, "600", ref=box.ref), spent(0, "0", money=usd("5")))
     zh, en = fired("budget", {"amount": "1000 CNY", "at": "50%"}, make_snapshot(box, spend=rows), "50%")
-    assert zh.startswith("已用 ¥600.00，占预算 ¥1,000.00 的 60%，周期到 ")
+    assert zh.startswith("已用 ¥600.00，占预算 ¥1,000.00 的 60%，周期到")
     assert "花费最多：train ¥600.00" in zh
     assert "$5.00 没有汇率，未计入" in zh
     assert en.startswith("¥600.00 of ¥1,000.00 used (60%), period ends ")
@@ -143,7 +143,7 @@ def test_balance() -> None:
     purse = Balance("prod", cny("600"), cny("120"), NOW)
     box = make_resource(price=cny("10"))
     zh, en = fired("balance", {"days_left_below": "3d"}, make_snapshot(box, balances=(purse,)))
-    assert zh.startswith("余额 ¥480.00（已扣除冻结 ¥120.00），按现在运行的每天消耗 ¥240.00，还能用 2 天，到 ")
+    assert zh.startswith("余额 ¥480.00（已扣除冻结 ¥120.00），按现在运行的每天消耗 ¥240.00，还能用 2 天，到")
     assert en.startswith(
         "¥480.00 left (frozen ¥120.00 taken off), ¥240.00 a day at what runs now, lasts 2 days, until "
     )
