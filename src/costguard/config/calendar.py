@@ -4,12 +4,13 @@ The package's data ends with a year, as the State Council announces the next one
 falls back to weekdays; :func:`ending` says so in time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 from costguard.config import problems, yaml
+from costguard.config.yaml import Document, Loc
 from costguard.domain.time import Calendar, Calendars
 from costguard.errors import ConfigError
 from costguard.rules.fields import Strict
@@ -59,6 +60,15 @@ def calendars(path: Path | None, label: str, errors: list[ConfigError]) -> Calen
     return Calendars(by_country)
 
 
+def check(found: Calendars, wanted: Iterable[tuple[Document, Loc, object]], errors: list[ConfigError]) -> None:
+    """Every country that is asked for has data: without any, its holidays would silently be workdays."""
+    for document, loc, country in wanted:
+        if isinstance(country, str) and country not in found.by_country:
+            known = ", ".join(sorted(found.by_country))
+            hint = f"known are {known}; write the days of {country} in a holidays_file, or holidays: null"
+            errors.append(document.error(loc, f"no public holidays of {country} are known", hint=hint))
+
+
 def ending(found: Calendars, today: date) -> tuple[Ending, ...]:
     """Countries whose data ends within 60 days of ``today``, or has ended."""
     ends = [
@@ -84,9 +94,3 @@ def _replaced(library: Calendar, days: CountryDays) -> Calendar:
         frozenset(day for day in library.work if day.year not in years) | frozenset(days.work),
         library.years | years,
     )
-
-
-def covers(found: Calendars, country: str, year: int) -> bool:
-    """Whether the data of a country covers a year."""
-    by_country: Mapping[str, Calendar] = found.by_country
-    return country in by_country and year in by_country[country].years

@@ -1,6 +1,6 @@
 """``load``: from files to one whole configuration, or to every mistake in every file. Never something in between."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     sources.check(settings.metrics, document, errors)
     policy_files.check_against(placed, settings, bound, findings)
     book = _prices(settings, document, errors)
-    calendars = _calendars(settings, document, errors)
+    calendars = _calendars(settings, placed, document, errors)
     if errors:
         raise ConfigErrors(_sorted(errors))
     return Config(
@@ -137,12 +137,23 @@ def _prices(settings: Settings, document: Document, errors: list[ConfigError]) -
     return tuple(book)
 
 
-def _calendars(settings: Settings, document: Document, errors: list[ConfigError]) -> Calendars:
+def _calendars(
+    settings: Settings, placed: Sequence[policy_files.Placed], document: Document, errors: list[ConfigError]
+) -> Calendars:
     path = document.folder / settings.holidays_file if settings.holidays_file else None
     if path is not None and not path.is_file():
         errors.append(document.error(("holidays_file",), f"no such file: {settings.holidays_file}"))
         path = None
-    return calendar.calendars(path, str(path), errors)
+    wrong: list[ConfigError] = []
+    found = calendar.calendars(path, str(path), wrong)
+    if not wrong:
+        asked: list[tuple[Document, Loc, object]] = [(document, ("holidays",), settings.holidays)]
+        for one in placed:
+            for key in ("holidays", "cover_holidays"):
+                asked.append((one.document, (*one.loc, "when", key), getattr(one.policy.when, key, None)))
+        calendar.check(found, asked, wrong)
+    errors += wrong
+    return found
 
 
 def _sorted(found: list[ConfigError]) -> list[ConfigError]:

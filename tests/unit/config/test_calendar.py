@@ -3,9 +3,12 @@
 from datetime import date
 from pathlib import Path
 
-from costguard.config.calendar import calendars, covers, ending
+import pytest
+
+from costguard.config.calendar import calendars, ending
+from costguard.config.load import load as load_all
 from costguard.domain.time import Calendars
-from costguard.errors import ConfigError
+from costguard.errors import ConfigError, ConfigErrors
 
 
 def load(tmp_path: Path, text: str) -> tuple[Calendars, list[str]]:
@@ -27,10 +30,9 @@ def test_chinese_holidays_and_make_up_days() -> None:
 def test_a_year_without_data_falls_back_to_weekdays() -> None:
     """D12: the first tick of a year that the data does not cover."""
     found = calendars(None, "", [])
-    assert covers(found, "CN", 2026)
-    assert not covers(found, "CN", 2032)
+    assert 2026 in found.get("CN").years
+    assert 2032 not in found.get("CN").years
     assert found.get("CN").is_workday(date(2032, 1, 1))
-    assert not covers(found, "DE", 2026)
 
 
 def test_the_file_beats_the_library_for_the_years_it_names(tmp_path: Path) -> None:
@@ -41,7 +43,7 @@ def test_the_file_beats_the_library_for_the_years_it_names(tmp_path: Path) -> No
     assert calendar.is_workday(date(2026, 3, 7))
     assert calendar.is_workday(date(2026, 2, 17)), "2026 is what the file says, and nothing else"
     assert not calendar.is_workday(date(2025, 1, 1)), "other years stay"
-    assert covers(found, "DE", 2026)
+    assert found.get("DE").years == {2026}
 
 
 def test_mistakes_in_the_file_are_told_at_their_place(tmp_path: Path) -> None:
@@ -61,3 +63,27 @@ def test_doctor_can_warn_sixty_days_ahead(tmp_path: Path) -> None:
     (end,) = ending(found, date(2030, 11, 10))
     assert (end.country, end.last) == ("CN", date(2030, 12, 31))
     assert ending(found, date(2031, 6, 1)) != ()
+
+
+POLICIES = """
+policies:
+  - {name: night, rule: schedule, match: all, when: {off: [{days: restdays}], holidays: DE}, respond: [{do: notify}]}
+  - {name: money, rule: balance, when: {days_left_below: 3d, cover_holidays: FR}, respond: [{do: notify}]}
+"""
+
+
+def test_a_country_without_data_is_a_mistake(tmp_path: Path) -> None:
+    """D12: its holidays would be workdays, and nobody would hear of it."""
+    (tmp_path / "policies.yaml").write_text(POLICIES)
+    path = tmp_path / "costguard.yaml"
+    path.write_text("version: 1\nholidays: US\npolicies: [policies.yaml]\n")
+    with pytest.raises(ConfigErrors) as caught:
+        load_all(path, {})
+    said = [(error.line, str(error).partition("error: ")[2] or str(error)) for error in caught.value.errors]
+    assert [line for line, _ in said] == [2, 3, 4]
+    assert all("no public holidays of" in text and "holidays_file" in text for _, text in said)
+    (tmp_path / "days.yaml").write_text(
+        "".join(f"{country}: {{off: [2026-10-03]}}\n" for country in ("DE", "FR", "US"))
+    )
+    path.write_text(path.read_text() + "holidays_file: days.yaml\n")
+    assert load_all(path, {}).settings.country() == "US"
