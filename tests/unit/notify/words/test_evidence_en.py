@@ -125,7 +125,7 @@ def test_budget() -> None:
     assert en.startswith("¥600.00 of ¥1,000.00 used (60%), period ends ")
     assert "$5.00 not counted: no exchange rate" in en
     zh, en = fired("budget", {"amount": "610 CNY"}, make_snapshot(box, spend=rows), "forecast:100%")
-    assert zh.startswith("按现速预测到 ")
+    assert zh.startswith("按现速预测到")
     assert en.startswith("about ¥")
 
 
