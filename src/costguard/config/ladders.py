@@ -8,7 +8,7 @@ from costguard.domain.finding import SubjectType
 from costguard.domain.time import format_duration
 from costguard.errors import ConfigError
 from costguard.rules.policy import Match, Policy, Rung
-from costguard.rules.registry import kind_of
+from costguard.rules.registry import RULES
 
 WARNED_BEFORE = timedelta(minutes=10)
 RELEASE_NOTICE = timedelta(hours=24)
@@ -17,9 +17,13 @@ _NONE = timedelta()
 
 
 def check(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError], warnings: list[ConfigError]) -> None:
-    """Rungs ascend, a stop is warned of, what can stop says what it matches; every mistake at its place."""
+    """Rungs ascend, a stop is warned of, what can stop says what it matches; every mistake at its place.
+
+    A policy whose rule or ``when`` could not be read is checked for the rest.
+    """
     _match(policy, document, loc, errors)
-    kind = kind_of(policy)
+    kind, steps = RULES.get(policy.rule), getattr(policy.when, "at", None)
+    budget = kind is not None and kind.subject is SubjectType.BUDGET
     previous: dict[float | None, Rung] = {}
     for index, rung in enumerate(policy.respond):
         here = (*loc, "respond", index)
@@ -28,13 +32,12 @@ def check(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError
             message = f"rungs ascend: {format_duration(after(rung))} comes after {format_duration(after(before))}"
             errors.append(document.error((*here, "after") if rung.after is not None else here, message))
         previous[rung.at] = rung
-        if rung.at is not None and kind.subject is not SubjectType.BUDGET:
+        if rung.at is not None and kind is not None and not budget:
             errors.append(document.error((*here, "at"), "at names a step of a budget; use after", key=True))
-        steps = getattr(policy.when, "at", ())
-        if rung.at is not None and kind.subject is SubjectType.BUDGET and rung.at not in steps:
+        if rung.at is not None and budget and steps is not None and rung.at not in steps:
             known = ", ".join(f"{step:g}%" for step in steps)
             errors.append(document.error((*here, "at"), f"no step {rung.at:g}%: when.at has {known}"))
-        if rung.do.ends_box and not kind.may_stop:
+        if rung.do.ends_box and kind is not None and not kind.may_stop:
             errors.append(document.error((*here, "do"), f"rule {policy.rule} only tells; it never ends anything"))
         elif rung.do.ends_billing:
             _warned(policy, index, document, here, errors)

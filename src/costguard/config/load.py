@@ -1,8 +1,9 @@
 """``load``: from files to one whole configuration, or to every mistake in every file. Never something in between."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from costguard.config import accounts as binding
 from costguard.config import calendar, prices, problems, references, secrets, yaml
@@ -19,6 +20,8 @@ from costguard.plugins import registry
 from costguard.rules.policy import Policy
 
 _SQLITE = "sqlite:///"
+# Where the settings cannot be read, files are read for their mistakes alone: any zone will do.
+_NO_ZONE = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +78,20 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     findings = policy_files.Findings(errors, warnings)
     placed = _policies(document, given, env, findings)
     if settings is None:
+        # The other files are read all the same: every mistake in one run.
         binding.check(document, errors)
+        listed = document.data.get("prices")
+        names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+        _prices(names, written="prices" in document.data, zone=_NO_ZONE, document=document, errors=errors)
+        holidays = document.data.get("holidays_file")
+        _calendars(holidays if isinstance(holidays, str) else None, None, placed, document, errors)
         raise ConfigErrors(_sorted(errors))
     bound = binding.bind(settings, document, errors, warnings)
     sources.check(settings.metrics, document, errors)
     policy_files.check_against(placed, settings, bound, findings)
-    book = _prices(settings, document, errors)
-    calendars = _calendars(settings, placed, document, errors)
+    written = "prices" in settings.model_fields_set
+    book = _prices(settings.prices, written=written, zone=settings.timezone, document=document, errors=errors)
+    calendars = _calendars(settings.holidays_file, settings.holidays, placed, document, errors)
     if errors:
         raise ConfigErrors(_sorted(errors))
     return Config(
@@ -126,28 +136,34 @@ def _policies(
     return placed
 
 
-def _prices(settings: Settings, document: Document, errors: list[ConfigError]) -> tuple[Price, ...]:
+def _prices(
+    names: Iterable[str], *, written: bool, zone: ZoneInfo, document: Document, errors: list[ConfigError]
+) -> tuple[Price, ...]:
     book: list[Price] = []
-    for index, name in enumerate(settings.prices):
+    for index, name in enumerate(names):
         path = document.folder / name
         if path.is_file():
-            book += prices.price_book(path, str(path), settings.timezone, registry.discover(), errors)
-        elif "prices" in settings.model_fields_set:
+            book += prices.price_book(path, str(path), zone, registry.discover(), errors)
+        elif written:
             errors.append(document.error(("prices", index), f"no such file: {name}"))
     return tuple(book)
 
 
 def _calendars(
-    settings: Settings, placed: Sequence[policy_files.Placed], document: Document, errors: list[ConfigError]
+    name: str | None,
+    country: object,
+    placed: Sequence[policy_files.Placed],
+    document: Document,
+    errors: list[ConfigError],
 ) -> Calendars:
-    path = document.folder / settings.holidays_file if settings.holidays_file else None
+    path = document.folder / name if name else None
     if path is not None and not path.is_file():
-        errors.append(document.error(("holidays_file",), f"no such file: {settings.holidays_file}"))
+        errors.append(document.error(("holidays_file",), f"no such file: {name}"))
         path = None
     wrong: list[ConfigError] = []
     found = calendar.calendars(path, str(path), wrong)
     if not wrong:
-        asked: list[tuple[Document, Loc, object]] = [(document, ("holidays",), settings.holidays)]
+        asked: list[tuple[Document, Loc, object]] = [(document, ("holidays",), country)]
         for one in placed:
             for key in ("holidays", "cover_holidays"):
                 asked.append((one.document, (*one.loc, "when", key), getattr(one.policy.when, key, None)))

@@ -7,6 +7,7 @@ accounts it matches can do what it needs. What it decides is the engine's busine
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from costguard.config import hints, ladders, metrics, problems, yaml
 from costguard.config.accounts import BoundAccount
@@ -87,19 +88,28 @@ def _parse(document: Document, loc: Loc, errors: list[ConfigError]) -> Placed | 
     if not isinstance(data, dict):
         errors.append(document.error(loc, "a policy is a mapping with name, rule, match, when and respond"))
         return None
+    policy = parse(document, loc, data, errors)
+    return Placed(policy, document, loc) if policy is not None else None
+
+
+def parse(document: Document, loc: Loc, data: Mapping[str, Any], errors: list[ConfigError]) -> Policy | None:
+    """The policy at ``loc``; each of its mistakes is appended, also those in what its rule has no part in."""
     rule = data.get("rule")
+    model = POLICY_MODELS.get(rule) if isinstance(rule, str) else None
+    if model is not None and (policy := problems.validate(model, document, loc, errors)) is not None:
+        return policy
     if rule is None:
         errors.append(document.error((*loc, "rule"), "this key is required", key=True))
-        return None
-    if not isinstance(rule, str):
+    elif not isinstance(rule, str):
         errors.append(document.error((*loc, "rule"), "the name of a rule is expected"))
-        return None
-    if rule not in POLICY_MODELS:
+    elif model is None:
         hint = hints.value_hint("rule", rule, POLICY_MODELS) or f"rules: {', '.join(POLICY_MODELS)}"
         errors.append(document.error((*loc, "rule"), f"unknown rule {rule!r}", hint=hint))
-        return None
-    policy = problems.validate(POLICY_MODELS[rule], document, loc, errors)
-    return Placed(policy, document, loc) if policy is not None else None
+    told = errors if model is None else []  # what the rule's own model had to say has been said
+    bare = problems.validate(Policy, document, loc, told, data={**data, "rule": str(rule), "when": {}})
+    if bare is not None:
+        ladders.check(bare, document, loc, errors, [])
+    return None
 
 
 def check(documents: Sequence[Document], placed: Sequence[Placed], names: Names, found: Findings) -> None:

@@ -33,7 +33,6 @@ from costguard.engine.settings import EngineSettings
 from costguard.errors import ConfigError
 from costguard.rules.fields import Zone
 from costguard.rules.policy import Policy
-from costguard.rules.registry import POLICY_MODELS
 
 UNMATCHED = "unmatched"
 
@@ -186,12 +185,7 @@ def _policy(document: Document, loc: Loc, policies: Mapping[str, Policy], errors
     except KeyError:
         return None  # told already: the key is required
     if isinstance(written, dict):
-        rule = str(written.get("rule"))
-        if rule not in POLICY_MODELS:
-            hint = hints.near(rule, POLICY_MODELS)
-            errors.append(document.error((*loc, "rule"), f"unknown rule {rule!r}", hint=hint))
-            return None
-        return problems.validate(POLICY_MODELS[rule], document, loc, errors)
+        return policy_files.parse(document, loc, written, errors)
     if written not in policies:
         errors.append(document.error(loc, f"unknown policy {written!r}", hint=hints.near(str(written), policies)))
         return None

@@ -93,7 +93,7 @@ def test_mistakes_are_told_at_their_place(tmp_path: Path) -> None:
 - {policy: idle-dev, now: 2026-06-11T20:30, fleet: [{name: a, gpus: A800, started: 5}], expect: {}}
 - {policy: idle-dev, now: 2026-06-11T20:30, fleet: [{name: train}], expect: {trian: warn}}
 - idle-dev
-- {policy: {rule: idel}, now: 2026-06-11T20:30, expect: {}}
+- {policy: {rule: idel, respnd: []}, now: 2026-06-11T20:30, expect: {}}
 - {policy: {name: x, rule: idle, respond: []}, now: 2026-06-11T20:30, expect: {}}
 - {now: 2026-06-11T20:30, expect: {}}
 """
@@ -108,6 +108,9 @@ def test_mistakes_are_told_at_their_place(tmp_path: Path) -> None:
         "t.yaml:4:78: [3].expect.trian: unknown subject 'trian' (did you mean train?)",
         "t.yaml:5:3: [4]: a test is a mapping with policy, now, fleet and expect",
         "t.yaml:6:19: [5].policy.rule: unknown rule 'idel' (did you mean idle?)",
+        "t.yaml:6:4: [5].policy.name: this key is required",
+        "t.yaml:6:4: [5].policy.respond: this key is required",
+        "t.yaml:6:25: [5].policy.respnd: unknown key (did you mean respond?)",
         "t.yaml:7:43: [6].policy.respond: at least 1 is needed here",
         "t.yaml:8:3: [7].policy: this key is required",
     ]
