@@ -69,6 +69,14 @@ class UsageError(CostguardError):
         super().__init__(message)
 
 
+class UndoneBefore(UsageError):
+    """Somebody asked for the same undo a moment ago; ``by`` is who."""
+
+    def __init__(self, message: str, by: str) -> None:
+        self.by = by
+        super().__init__(message)
+
+
 class AddressTaken(CostguardError):
     """The page's address cannot be listened on (exit 75): another process has it, or this machine does not."""
 

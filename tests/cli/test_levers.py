@@ -1,7 +1,11 @@
 """People's levers from the terminal: what they matched is said, and what they cannot mean is told with a way out."""
 
+from dataclasses import replace
+
 import pytest
 
+from costguard.domain.action import ActionState
+from costguard.store import actions
 from tests.cli.cli import Answer, costguard
 from tests.web.stage import OPS_URL, Stage
 
@@ -27,6 +31,23 @@ def test_keep_and_unkeep(stage: Stage) -> None:
     assert "cli:mei" in _run(stage, "ledger", "-n", "3").out
     assert _run(stage, "unkeep", "warned").out.startswith("no longer kept: warned (")
     assert "not kept" in _run(stage, "unkeep", "warned").err
+
+
+def test_a_keep_that_comes_too_late_for_a_stop_says_so(stage: Stage) -> None:
+    action_id = _action(stage, "warned")
+    with stage.app() as app, app.database.write() as conn:
+        action = actions.get(conn, action_id)
+        assert action is not None
+        actions.save(conn, replace(action, state=ActionState.EXECUTING, token="t"))
+    kept = _run(stage, "keep", "warned", "--for", "4h")
+    assert kept.code == 0
+    first, second = kept.out.splitlines()
+    assert first.startswith("kept until 20")
+    assert second.startswith("too late for the stop that is under way: ")
+    assert f"`costguard undo {action_id}`" in second
+    document = _run(stage, "keep", "warned", "--for", "5h", "--json").document
+    assert document["under_way"]["state"] == "executing"
+    assert _run(stage, "keep", "forgotten", "--for", "5h", "--json").document["under_way"] is None
 
 
 def test_claim_heartbeat_pause_and_resume(stage: Stage) -> None:

@@ -52,7 +52,14 @@ def _told(name: str, document: Mapping[str, Any], local: Callable[[str], str]) -
         case "keep":
             keep = document["keep"]
             idle = " or until it is idle" if keep["until_idle"] else ""
-            return f"kept until {local(keep['until'])}{idle}: {what}"
+            kept = f"kept until {local(keep['until'])}{idle}: {what}"
+            late = document.get("under_way")
+            if late is None:
+                return kept
+            return (
+                f"{kept}\ntoo late for the {late['response']} that is under way: the provider has been called "
+                f"({late['policy']}, {late['id']}); `costguard undo {late['id']}` starts it again when it has stopped"
+            )
         case "unkeep":
             return f"no longer kept: {what}"
         case "claim":

@@ -12,7 +12,7 @@ Nothing here raises for what a person did; when the database cannot be written, 
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -30,7 +30,7 @@ from costguard.domain.action import Action
 from costguard.domain.press import Click, Press, Reply, Said, Sender
 from costguard.domain.resource import Resource
 from costguard.engine.settings import EngineSettings
-from costguard.errors import CostguardError, StaleWrite, StoreError, UsageError
+from costguard.errors import CostguardError, StaleWrite, StoreError, UndoneBefore, UsageError
 from costguard.notify.route import Routing
 from costguard.notify.story import clean
 from costguard.notify.words.speech import desk_words
@@ -96,8 +96,7 @@ class Desk:
         return Pressed(visit, action, resource).answer(click.press)
 
     def _start_again(self, click: Click) -> Reply:
-        """Calls the provider, outside of any transaction; the ledger line that ``undo`` writes first is the lock
-        against a second press."""
+        """Calls the provider, outside of any transaction. Of two people who press at once, ``undo`` lets one through."""
         assert click.press is Press.START_AGAIN, "only a start leaves the transaction without its reply"
         with self.database.read() as conn:
             visit = self._visit(conn, click.channel, click.sender)
@@ -107,6 +106,8 @@ class Desk:
         name = clean(action.subject.name or action.subject.id)
         try:
             self.undo(click.value, visit.person.name)
+        except UndoneBefore as error:
+            reply = Reply(visit.speech.already_started(clean(error.by), name), settled=True, public=True)
         except CostguardError as error:
             reply = Reply(visit.speech.not_started(name, clean(error)))
         else:
@@ -152,7 +153,10 @@ class Desk:
             case Verb.UNKEEP:
                 return _unkeep(visit, found)
             case _:
-                return _keep(visit, found, command)
+                kept = _keep(visit, found, command)
+                if levers.under_way(visit.conn, found.ref) is None:
+                    return kept
+                return replace(kept, text=f"{kept.text}\n{visit.speech.under_way(name_of(found))}")
 
     def _switch(self, visit: Visit, command: Command) -> Reply:
         """The kill switch, for admins."""

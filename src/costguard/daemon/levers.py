@@ -20,7 +20,7 @@ from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import Evidence, Subject
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.notice import Notice, NoticeKind, NoticeState, SendReason
-from costguard.domain.resource import Resource
+from costguard.domain.resource import Resource, ResourceRef
 from costguard.domain.snapshot import Keep
 from costguard.domain.time import format_duration
 from costguard.engine.events import Event, EventKind
@@ -33,6 +33,8 @@ from costguard.store import actions, inventory, ledger, levers, outbox
 DISPUTE_HOLDS = timedelta(days=7)
 # Who has, or is just getting, a message.
 _GOT = (NoticeState.SENT, NoticeState.SENDING)
+CALLED = (ActionState.EXECUTING, ActionState.IN_DOUBT, ActionState.VERIFYING)
+"""The provider has been called: a word against it comes too late, and only ``undo`` helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,12 @@ def keep(
     return promise
 
 
+def under_way(conn: Connection, ref: ResourceRef) -> Action | None:
+    """What a keep of this resource came too late for; it protects the resource from whatever comes next."""
+    found = actions.list_actions(conn, ref=ref, states=CALLED)
+    return next((action for action in found if action.response.ends_billing), None)
+
+
 def unkeep(conn: Connection, text: str, *, person: Person, now: datetime) -> Resource:
     """Ends a promise. Raises UsageError when there is none."""
     resource = _own(conn, text, person)
@@ -167,7 +175,7 @@ def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -
     _own_action(conn, action, person)
     if action.state.terminal:
         raise UsageError(f"action {action.id} is {action.state.value}; there is nothing to cancel")
-    if action.state in (ActionState.EXECUTING, ActionState.IN_DOUBT, ActionState.VERIFYING):
+    if action.state in CALLED:
         raise UsageError(f"action {action.id} has already called the provider; use `costguard undo {action.id}`")
     ended = actions.save(conn, advance(action, Event(EventKind.CANCEL, who=person.name), now).action)
     _hush(conn, action)

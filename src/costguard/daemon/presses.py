@@ -21,7 +21,6 @@ from costguard.store import power
 START = Reply("")
 """The answer of a start that is still to be made."""
 
-_CALLED = (ActionState.EXECUTING, ActionState.IN_DOUBT, ActionState.VERIFYING)
 # What a hastened stop brings about or waits for by itself; every other answer of the last cycle is an obstacle.
 _NO_OBSTACLE = frozenset({GuardCode.OK, GuardCode.NOT_DUE, GuardCode.NOT_WARNED, GuardCode.APPROVAL})
 
@@ -73,7 +72,7 @@ class Pressed:
     def false_alarm(self) -> Reply:
         """A stop that was made is disputed; one that was only announced is called off for a day."""
         visit, action = self.visit, self.action
-        if action.state in _CALLED:
+        if action.state in levers.CALLED:
             return Reply(visit.speech.under_way(self._name))
         if action.state is not ActionState.DONE:
             until = visit.now + min(FALSE_ALARM_HOLDS, visit.settings.keep_max)
@@ -118,7 +117,7 @@ class Pressed:
     def _late(self) -> Reply | None:
         """The stop has been called, or made: a word against it comes too late."""
         action, speech = self.action, self.visit.speech
-        if action.state in _CALLED:
+        if action.state in levers.CALLED:
             return Reply(speech.under_way(self._name))
         if action.state is ActionState.DONE and action.response.ends_billing:
             at = action.ended_at or action.updated_at

@@ -183,7 +183,9 @@ class Service:
                 until_idle=idle,
             )
             resource = levers.find(conn, str(promise.ref))
-        return {**_matched(resource), "keep": documents.keep_json(promise)}
+            late = levers.under_way(conn, promise.ref)
+        under_way = None if late is None else documents.action_json(late)
+        return {**_matched(resource), "keep": documents.keep_json(promise), "under_way": under_way}
 
     def _unkeep(self, body: Body, person: Person, now: datetime) -> Document:
         with self._site.database.write() as conn:

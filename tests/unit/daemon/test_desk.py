@@ -9,6 +9,7 @@ import pytest
 from costguard.app.app import App
 from costguard.app.desk import desk_of
 from costguard.app.once import run_once
+from costguard.app.undo import undo
 from costguard.daemon import levers
 from costguard.daemon.desk import Desk, forget
 from costguard.daemon.levers import Person
@@ -239,6 +240,44 @@ def test_a_start_that_the_provider_refuses_may_be_pressed_again(
     assert refused.text.startswith("Could not start box-a again: ")
     cloud.fail.clear()
     assert "asked to start" in counter.press(Press.START_AGAIN).text
+
+
+def test_of_two_who_start_it_at_once_one_calls(counter: Counter, cloud: Cloud, clock: FakeClock) -> None:
+    clock.advance(31 * MINUTE)
+    run_once(counter.app)
+    second: list[Reply] = []
+
+    def meanwhile(what: str) -> None:
+        if what == "before start" and not second:
+            second.append(counter.press(Press.START_AGAIN, BOSS))
+            with pytest.raises(UsageError, match="zhangwei asked for it a moment ago"):
+                undo(counter.app, counter.ladder.id, "cli:root")
+
+    cloud.boundary = meanwhile
+    assert counter.press(Press.START_AGAIN).text.startswith("zhangwei asked to start box-a again")
+    assert second == [Reply("zhangwei has already asked to start box-a again", settled=True, public=True)]
+    assert len([call for call in cloud.calls if call.operation == "start"]) == 1
+    clock.advance(6 * MINUTE)
+    undo(counter.app, counter.ladder.id, "cli:root")
+    assert len([call for call in cloud.calls if call.operation == "start"]) == 2, "later it may be asked for again"
+
+
+def test_who_keeps_a_box_that_is_being_stopped_hears_it(counter: Counter, cloud: Cloud, clock: FakeClock) -> None:
+    clock.advance(31 * MINUTE)
+    said: list[str] = []
+
+    def meanwhile(what: str) -> None:
+        if what == "before stop":
+            said.append(counter.say("keep a 2h").text)
+            said.append(counter.press(Press.KEEP_2H).text)
+
+    cloud.boundary = meanwhile
+    run_once(counter.app)
+    late = "Too late: box-a is being stopped right now. Afterwards you can press “Start again”."
+    assert said == [f"zhangwei keeps box-a until 14:31 UTC\n{late}", late]
+    assert counter.keeps(), "the promise holds for what comes next"
+    assert counter.ladder.state is ActionState.DONE
+    assert "\n" not in counter.say("keep a 3h").text, "the stop is over"
 
 
 def test_a_false_alarm_before_the_stop_keeps_for_a_day(counter: Counter) -> None:
