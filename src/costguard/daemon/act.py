@@ -22,7 +22,7 @@ from costguard.daemon.lead import Leadership
 from costguard.daemon.look import Looker, look_of
 from costguard.daemon.snapshot import SnapshotBuilder
 from costguard.domain.action import Action, ActionState
-from costguard.domain.decision import GuardCode, Response
+from costguard.domain.decision import Answer, GuardCode, Response, Verdict
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.notice import NoticeKind
 from costguard.domain.resource import Resource, ResourceRef
@@ -32,7 +32,7 @@ from costguard.engine.evaluate import Prepared, evaluate
 from costguard.engine.events import Event, EventKind, Look, event_for
 from costguard.engine.guard import deny
 from costguard.engine.lifecycle import Do, Transition, advance
-from costguard.engine.notices import request
+from costguard.engine.notices import refused, request
 from costguard.engine.plan import PlanFacts
 from costguard.engine.recheck import ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
@@ -238,10 +238,17 @@ class Actor:
         ref = action.subject.ref
         snapshot = self.builder.build(conn, now, leader=True, refs=[ref] if ref else [], rules=())
         resource = snapshot.resources.get(ref) if ref else None
+        price = resource.price if resource else None
+        if kind is NoticeKind.NOTIFY:
+            verdict = Verdict(Answer.DEFER, action.code, action.reason)
+            outbox.enqueue(
+                conn, self.drafter.notices(refused(action, verdict, new_id(), price=price, now=now), snapshot)
+            )
+            return
         to = _targets(action, self._ready(action))
         told = request(
             action, action.finding(), kind, new_id(), f"{kind.value}:{action.attempt}:{action.state.value}",
-            price=resource.price if resource else None, now=now, to=to, reason=action.reason, why=why,
+            price=price, now=now, to=to, reason=action.reason, why=why,
         )  # fmt: skip
         outbox.enqueue(conn, self.drafter.notices(told, snapshot))
 

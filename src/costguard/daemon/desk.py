@@ -96,7 +96,7 @@ class Desk:
         return Pressed(visit, action, resource).answer(click.press)
 
     def _start_again(self, click: Click) -> Reply:
-        """Calls the provider, outside of any transaction. Of two people who press at once, ``undo`` lets one through."""
+        """Calls the provider, outside of any transaction; of two people who press at once ``undo`` lets one through."""
         assert click.press is Press.START_AGAIN, "only a start leaves the transaction without its reply"
         with self.database.read() as conn:
             visit = self._visit(conn, click.channel, click.sender)

@@ -3,7 +3,7 @@
 Pure: runs inside the transaction that stores the actions it belongs to.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -13,8 +13,10 @@ from costguard.domain.finding import SubjectType
 from costguard.domain.notice import Notice, NoticeKind
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep, Snapshot
+from costguard.engine.guard import restarts
 from costguard.engine.notices import NoticeRequest
 from costguard.engine.ownership import owner_of
+from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
 from costguard.notify import facts
 from costguard.notify.bulletins import budget_step_facts
@@ -102,15 +104,31 @@ class Drafter:
             case _ if _is_budget(request):
                 return budget_step_facts(finding=request.finding, now=now, timezone=zone, links=links)
             case _:
+                held = _held(request, resource, snapshot)
                 return facts.notify_facts(
                     finding=request.finding, resource=resource, now=now, timezone=zone, action_id=action.id or None,
-                    owner=owner, owner_found_by=found_by, links=links, dedup=request.key if request.repeat else "",
+                    owner=owner, owner_found_by=found_by, links=links,
+                    dedup=request.key if request.repeat or held else "", do=request.do, held=held,
                 )  # fmt: skip
 
     def _links(self, request: NoticeRequest) -> dict[str, str]:
         if self.public_url is None:
             return {}
         return {"page": f"{self.public_url.rstrip('/')}/?resource={quote(request.action.subject.id, safe='')}"}
+
+
+def _held(request: NoticeRequest, resource: Resource | None, snapshot: Snapshot) -> facts.Held | None:
+    """What keeps the request's ``do`` from happening, in parts that both languages have words for."""
+    if request.code is GuardCode.OK:
+        return None
+    held = facts.Held(request.code, request.reason, request.asked)
+    if resource is not None and request.code is GuardCode.COOLDOWN:
+        times, by = restarts(resource, snapshot)
+        return replace(held, restarts=times, by=by)
+    if resource is not None and request.code is GuardCode.PROTECTED:
+        found = protection_of(resource, snapshot)
+        return replace(held, tag=found.raw if found is not None and found.malformed else "")
+    return held
 
 
 def _keep(request: NoticeRequest, snapshot: Snapshot) -> Keep | None:

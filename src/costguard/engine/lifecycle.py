@@ -178,7 +178,9 @@ def _refused(step: _Step) -> Transition:
         S.DEFERRED, code=verdict.code, reason=verdict.reason, deadline=None, hook_started_at=None, hook_run=None
     )
     kind = LedgerKind.REFUSED if verdict.answer is Answer.DENY else LedgerKind.DEFERRED
-    return Transition(action, ledger=(step.line(kind, verdict.reason, action),))
+    # Somebody asked for it at once, and waits.
+    tell = NoticeKind.NOTIFY if step.action.hastened_at is not None else None
+    return Transition(action, ledger=(step.line(kind, verdict.reason, action),), tell=tell)
 
 
 def _hook_started(step: _Step) -> Transition:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from costguard.domain.action import Action
-from costguard.domain.decision import GuardCode, Response
+from costguard.domain.decision import GuardCode, Response, Verdict
 from costguard.domain.finding import Finding
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
@@ -24,7 +24,8 @@ class NoticeRequest:
     targets (channel names, owner names, ``owner``); empty means notify.default. ``do`` is what is announced
     or was done; ``due_at`` when (aware UTC), ``due_in`` how long after delivery, for a first warning.
     ``why`` is the word for why it was called off (see events).
-    ``cost_so_far`` is what the claim has cost since it began. ``repeat``: the same fact told again.
+    ``asked``: somebody had asked for what ``code`` and ``reason`` hold back. ``cost_so_far`` is what the claim has cost
+    since it began. ``repeat``: the same fact told again.
     """
 
     id: str
@@ -44,6 +45,16 @@ class NoticeRequest:
     not_after: datetime | None = None
     cost_so_far: Money | None = None
     repeat: bool = False
+    asked: bool = False
+
+
+def refused(row: Action, verdict: Verdict, id: str, *, price: Money | None, now: datetime) -> NoticeRequest:
+    """To who asked for a stop at once, when a guard has something against it: told once, however often they answer."""
+    assert row.hastened_at is not None, "somebody asked for it"
+    return request(
+        row, row.finding(), NoticeKind.NOTIFY, id, f"asked:{row.hastened_at:%Y%m%dT%H%M%S}", price=price, now=now,
+        to=(row.approved_by,) if row.approved_by else (), code=verdict.code, reason=verdict.reason, asked=True,
+    )  # fmt: skip
 
 
 def request(

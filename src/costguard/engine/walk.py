@@ -19,7 +19,7 @@ from costguard.domain.time import format_duration
 from costguard.engine.evaluate import Prepared
 from costguard.engine.guard import Case, answer_of, defer, deny, guard, opening_of
 from costguard.engine.ladder import Ladder, restarted
-from costguard.engine.notices import NoticeRequest, request
+from costguard.engine.notices import NoticeRequest, refused, request
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
 
@@ -216,9 +216,8 @@ class Walk:
         elif code is GuardCode.PROTECTED and self.resource is not None:
             found = protection_of(self.resource, self.snapshot)
             if found is not None and found.malformed:
-                self._notice(
-                    NoticeKind.KEPT, f"tag:{found.raw}", rung=rung, to=("owner", *to), code=code, reason=found.why
-                )
+                about = f"tag:{found.raw}"
+                self._notice(NoticeKind.NOTIFY, about, rung=rung, to=("owner", *to), code=code, reason=found.why)
 
     def _notice(self, kind: NoticeKind, about: str, **fields: object) -> NoticeRequest:
         told = request(
@@ -255,6 +254,7 @@ class Walk:
         if self.acting is not None and verdict.code is not action.code and verdict.answer is not Answer.ALLOW:
             kind = LedgerKind.REFUSED if verdict.answer is Answer.DENY else LedgerKind.DEFERRED
             self._line(kind, verdict.reason)
+        self._tell_who_asked()
         self.action = copy_with(
             action,
             state=self._state(),
@@ -265,6 +265,15 @@ class Walk:
             updated_at=self.snapshot.now,
         )
         return self.action
+
+    def _tell_who_asked(self) -> None:
+        """A stop that somebody asked for at once does not come: because of a guard, or as people are warned anew."""
+        row, verdict = self.before, self.verdict
+        if row is None or row.hastened_at is None or verdict.answer is Answer.ALLOW:
+            return
+        if self.action.hastened_at is None or verdict.code not in (row.code, GuardCode.NOT_DUE, GuardCode.NOT_WARNED):
+            price, now = self.resource.price if self.resource else None, self.snapshot.now
+            self.notices.append(refused(row, verdict, self.new_id(), price=price, now=now))
 
     def _state(self) -> ActionState:
         if self.dry is not None:

@@ -4,15 +4,32 @@ Rendering happens at the moment of sending, so "in 30 min" is true when it is re
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from costguard.domain.action import Action
-from costguard.domain.decision import Response
+from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import Finding, Subject
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
 from costguard.domain.resource import Resource, StopEffect
 from costguard.notify.document import Facts, about, document, effect_of, located, next_morning
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Why something is not done. ``code`` is a guard's, ``reason`` its sentence.
+
+    ``asked``: somebody had asked for it at once. ``tag``: as it stands there, where it cannot be read. ``restarts``:
+    how often ``by`` started the box again.
+    """
+
+    code: GuardCode
+    reason: str
+    asked: bool = False
+    tag: str = ""
+    restarts: int = 0
+    by: tuple[str, ...] = ()
 
 
 def warning_facts(
@@ -72,14 +89,20 @@ def notify_facts(
     dry_run: bool = False,
     links: Mapping[str, str] | None = None,
     dedup: str = "",
+    do: Response | None = None,
+    held: Held | None = None,
 ) -> Facts:
-    """A finding that is told and promises nothing, of any rule and any kind of subject. ``action_id``: its ladder."""
+    """A finding that is told and promises nothing, of any rule and any kind of subject. ``action_id``: its ladder.
+
+    ``held``: the message is that ``do`` does not happen, and why.
+    """
     return document(
         NoticeKind.NOTIFY, now, timezone, dry_run, links,
         dedup=dedup or finding.threshold or "open",
         **{**about(finding, resource), "action_id": action_id},
         owner=owner, owner_found_by=owner_found_by,
         price=resource.price if resource else None,
+        do=do if held else None, held=asdict(held) if held else None,
     )  # fmt: skip
 
 

@@ -78,6 +78,8 @@ class Teller:
         return self.line("why", *joined([self.words.evidence(self.doc, self.now, self.zone), policy], self.words.comma))
 
 
+# The words of these say all that the guard's sentence says.
+_SAID_WHOLE = frozenset({"protected", "cooldown"})
 OTHERS = 20  # names in one line; more are counted
 
 Told = tuple[str, list[Line], list[Line]]
@@ -99,12 +101,23 @@ def _warn(t: Teller) -> Told:
 
 
 def _notify(t: Teller) -> Told:
+    if held := t.doc.part("held").text("code"):
+        return _held(t, held)
     lines = [t.why()]
     if t.doc.part("subject").text("type") == "resource":
         lines = [t.which(), t.whose(), *lines]
     if price := t.doc.money("price"):
         lines.append(t.line("cost", t.words.per_hour(price)))
     return t.words.notify_title(t.doc), lines, []
+
+
+def _held(t: Teller, code_: str) -> Told:
+    """Something does not happen, and why: whoever waits for it, or should know, hears the guard's own sentence."""
+    held, lines = t.doc.part("held"), [t.which(), t.whose(), t.why()]
+    if code_ not in _SAID_WHOLE:
+        lines.append(t.line("held", clean(held.text("reason"))))
+    lines.append(t.line("check", code(f"costguard explain {t.doc.id}")))
+    return t.words.held_title(t.doc, t.words.held(held)), lines, []
 
 
 def _approval(t: Teller) -> Told:

@@ -21,7 +21,7 @@ from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Click, Press, Reply, Said, Sender
 from costguard.domain.resource import Resource
 from costguard.engine.settings import Owner
-from costguard.errors import PermissionDenied, UsageError
+from costguard.errors import PermissionDenied, Unavailable, UsageError
 from costguard.notify.route import Person as Known
 from costguard.notify.route import Place, Routing
 from costguard.notify.words.speech import desk_words
@@ -29,6 +29,7 @@ from costguard.store import inventory
 from costguard.store import levers as stored
 from costguard.testing.clock import FakeClock
 from tests.daemon.rig import MINUTE, Cloud, lines, rows, told
+from tests.fakes.slack import SlackServer
 
 HOUR = timedelta(hours=1)
 ZW, HE, BOSS, NOBODY = "U012ZHANG", "U0HE", "U0BOSS", "U666"
@@ -200,6 +201,37 @@ def test_stop_now_sees_work_that_was_told_sooner_than_it_has_to_be(
     warnings = [n for n in told(counter.app.database) if n.kind is NoticeKind.WARN]
     run_once(counter.app)
     assert [n for n in told(counter.app.database) if n.kind is NoticeKind.WARN] == warnings, "nobody is warned anew"
+
+
+def test_who_asked_for_a_stop_hears_once_what_is_against_it(
+    counter: Counter, cloud: Cloud, slack: SlackServer, clock: FakeClock
+) -> None:
+    """The press was taken; the look before the call could not be made."""
+    clock.advance(2 * MINUTE)
+    assert "asked to stop" in counter.press(Press.STOP_NOW).text
+    cloud.fail["get"] = lambda: Unavailable("no answer", provider="simulated", operation="get")
+    for _ in range(4):
+        run_once(counter.app)
+        clock.advance(MINUTE)
+    assert cloud.stops() == []
+    (refused,) = [m for m in slack.delivered() if m.notification.startswith("No stop now: box-a: ")]
+    assert refused.notification == "No stop now: box-a: data is old"
+    assert "it could not be read live: " in refused.text
+    assert refused.text.count("no answer") == 1
+
+
+def test_who_asked_for_a_stop_hears_of_a_pause_that_came_after(
+    counter: Counter, cloud: Cloud, slack: SlackServer, clock: FakeClock
+) -> None:
+    clock.advance(2 * MINUTE)
+    assert "asked to stop" in counter.press(Press.STOP_NOW).text
+    counter.say("pause", BOSS)
+    for _ in range(3):
+        run_once(counter.app)
+        clock.advance(MINUTE)
+    refused = [m.notification for m in slack.delivered() if m.notification.startswith("No stop now")]
+    assert refused == ["No stop now: box-a: costguard is paused"]
+    assert cloud.stops() == []
 
 
 def test_stop_now_while_paused_says_so(counter: Counter, cloud: Cloud, clock: FakeClock) -> None:

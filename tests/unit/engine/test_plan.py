@@ -190,7 +190,7 @@ def test_a_malformed_keep_tag_is_told_once() -> None:
     box = replace(BOX, tags={"costguard:keep-until": "2026-12-01 09:00 CST"})
     cycles = Cycles([idle_policy()])
     (told,) = cycles.cycle(snapshot_of(box)).notices
-    assert (told.kind, told.code) == (NoticeKind.KEPT, GuardCode.PROTECTED)
+    assert (told.kind, told.code) == (NoticeKind.NOTIFY, GuardCode.PROTECTED)
     assert "CST" in told.reason
     assert "owner" in told.to
     assert cycles.cycle(snapshot_of(box, now=NOW + MINUTE)).notices == ()

@@ -63,6 +63,14 @@ class Words(ABC):
     @abstractmethod
     def notify_title(self, doc: Doc) -> str: ...
     @abstractmethod
+    def held_title(self, doc: Doc, why: str) -> str:
+        """What is announced or asked for does not happen."""
+
+    @abstractmethod
+    def held(self, held: Doc) -> str:
+        """Why: ``code``, ``tag``, ``restarts`` and ``by`` of :class:`~costguard.notify.facts.Held`."""
+
+    @abstractmethod
     def approval_title(self, doc: Doc) -> str: ...
     @abstractmethod
     def result_title(self, doc: Doc, now: datetime, zone: ZoneInfo) -> str: ...

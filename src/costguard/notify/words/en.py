@@ -59,6 +59,18 @@ class En(Words):
         rule = doc.text("rule")
         return self._with_price(f"{t.RULES.get(rule, rule)}: {clean(doc.name)}", doc.money("waste"))
 
+    def held_title(self, doc: Doc, why: str) -> str:
+        now = " now" if doc.part("held").flag("asked") else ""
+        return f"No {self.verb(doc)}{now}: {clean(doc.name)}: {why}"
+
+    def held(self, held: Doc) -> str:
+        code, who = held.text("code"), self.list_comma.join(map(clean, held.texts("by"))) or "somebody"
+        if code == "cooldown":
+            return f"{who} started it again {held.number('restarts')} times in 24 h"
+        if tag := held.text("tag"):
+            return f"the tag {clean(tag)} cannot be read, so it is kept"
+        return t.CODES.get(code, code)
+
     def approval_title(self, doc: Doc) -> str:
         return self._with_price(f"Approval needed: {self._do(doc).lower()} {clean(doc.name)}", doc.money("price"))
 

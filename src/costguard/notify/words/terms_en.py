@@ -66,7 +66,10 @@ CODES = {
     "unknown": "its use is unknown", "group_member": "it belongs to a group",
     "saves_nothing": "stopping saves nothing", "loses_data": "it would lose data",
     "limit": "over the limit per hour", "outside_hours": "outside the allowed hours",
-    "unsupported": "not supported there", "too_young": "just started", "cooldown": "just stopped",
+    "unsupported": "not supported there", "too_young": "just started", "cooldown": "people start it again and again",
+    "self": "costguard runs on it", "not_warned": "people are warned first",
+    "not_due": "it is not time yet", "not_armed": "its account is not armed", "dry_run": "this is a dry run",
+    "lease": "another process leads",
     "stale": "data is old", "inventory": "the inventory looks wrong", "approval": "it waits for approval",
     "paused": "costguard is paused",
 }  # fmt: skip
@@ -81,7 +84,7 @@ LABELS = {
     "time": "When", "resource": "Box", "owner": "Owner", "why": "Why", "cost": "Money",
     "happens": "What happens", "keep": "Keep it", "kept": "Kept", "approve": "Approve", "saved": "Saved",
     "billed": "Still billed", "again": "Start again", "error": "Error", "attempts": "Retries",
-    "output": "Script output", "others": "Also", "check": "Look at",
+    "output": "Script output", "others": "Also", "check": "Look at", "held": "In full",
     "spent": "Spent", "bill": "Bill", "wasted": "Most wasted", "owners": "Who spent", "false_stops": "False stops",
     "decide": "To decide", "next": "Next step", "changed": "What changed",
 }  # fmt: skip

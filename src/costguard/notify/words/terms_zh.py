@@ -70,14 +70,16 @@ CODES = {
     "protected": "受保护", "fenced": "在禁停范围", "busy": "正在使用", "unknown": "用量未知",
     "group_member": "属于伸缩组或集群", "saves_nothing": "关机不省钱", "loses_data": "会丢数据",
     "limit": "超过单次上限", "outside_hours": "不在允许时段", "unsupported": "平台不支持",
-    "too_young": "刚启动", "cooldown": "刚关过", "stale": "数据过期", "inventory": "清单异常",
+    "too_young": "刚启动", "cooldown": "有人反复重新启动", "self": "costguard 运行在上面",
+    "not_warned": "要先预警", "not_due": "还没到时间", "not_armed": "账号未启用执行", "dry_run": "演练",
+    "lease": "由另一个实例负责", "stale": "数据过期", "inventory": "清单异常",
     "approval": "等待批准", "paused": "紧急暂停中",
 }  # fmt: skip
 
 LABELS = {
     "time": "时间", "resource": "资源", "owner": "负责人", "why": "原因", "cost": "费用", "happens": "动作",
     "keep": "保留", "kept": "保留", "approve": "批准", "saved": "节省", "billed": "仍计费", "again": "再启动",
-    "error": "错误", "attempts": "重试", "output": "脚本输出", "others": "同样的", "check": "排查",
+    "error": "错误", "attempts": "重试", "output": "脚本输出", "others": "同样的", "check": "排查", "held": "详情",
     "spent": "花费", "bill": "对账", "wasted": "浪费最多", "owners": "谁花得多", "false_stops": "误关机",
     "decide": "要决定", "next": "下一步", "changed": "变化",
 }  # fmt: skip

@@ -62,6 +62,18 @@ class Zh(Words):
         rule = doc.text("rule")
         return self._with_price(f"{t.RULES.get(rule, rule)} {clean(doc.name)}", doc.money("waste"))
 
+    def held_title(self, doc: Doc, why: str) -> str:
+        asked = doc.part("held").flag("asked")
+        return f"{'现在没有' if asked else '不会'}{self.verb(doc)} {clean(doc.name)}：{why}"
+
+    def held(self, held: Doc) -> str:
+        code, who = held.text("code"), self.list_comma.join(map(clean, held.texts("by"))) or "有人"
+        if code == "cooldown":
+            return f"{who} 24 小时内 {held.number('restarts')} 次重新启动"
+        if tag := held.text("tag"):
+            return f"标签 {clean(tag)} 无法识别，因此保留"
+        return t.CODES.get(code, code)
+
     def approval_title(self, doc: Doc) -> str:
         return self._with_price(f"等待批准：{self.verb(doc)} {clean(doc.name)}", doc.money("price"))
 
