@@ -1,12 +1,13 @@
 """--server: the same commands against a running site, with a token, and its errors as ours."""
 
+import ast
 import socket
 from collections.abc import Iterator
 
 import pytest
 
 from costguard.web.auth import Token
-from tests.cli.cli import Answer, costguard
+from tests.cli.cli import ROOT, Answer, costguard
 from tests.web.served import client
 from tests.web.stage import Stage
 
@@ -33,6 +34,22 @@ def test_tables_and_levers_over_the_api(server: str) -> None:
     assert "(UTC): warned (simulated/sim/r1/vm/" in kept.out
     assert _ask(server, "unkeep", "warned", "--json").document["subject"]["name"] == "warned"
     assert "in use until" in _ask(server, "heartbeat", "warned", token="beat").out
+
+
+def test_the_three_lines_for_a_training_loop(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the documentation has them; twice, as a loop does; and a costguard that is down never ends the training."""
+    text = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    three = ast.parse(text.split("```python\n")[1].split("```")[0])
+    assert len(three.body) == 3
+    twice = ast.Module([*three.body, three.body[-1]], [])
+    settings = {"COSTGUARD_SERVER": server, "COSTGUARD_TOKEN": "beat", "INSTANCE_ID": "warned", "no_proxy": "*"}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert "alive until" not in _ask(server, "explain", "warned").out
+    exec(compile(twice, "loop", "exec"), {})
+    assert "a job said that it is alive until" in _ask(server, "explain", "warned").out
+    monkeypatch.setenv("COSTGUARD_SERVER", "http://127.0.0.1:1")
+    exec(compile(twice, "loop", "exec"), {})
 
 
 def test_what_the_server_refuses_is_said_with_what_to_do(server: str) -> None:
