@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from costguard.app.app import App
 from costguard.cli.errors import worst
@@ -30,7 +31,9 @@ def test_once_polls_decides_and_tells(stage: Stage) -> None:
         assert answer.document["schema"] == "costguard.cycle/1"
         assert {d["subject"]["name"] for d in answer.document["decisions"]} >= {"warned", "prod-api"}
         words = costguard("run", "--once", "-c", str(stage.config), env={OPS_URL: slack.webhook_url})
-        assert "fenced" in words.out
+        rows = [" ".join(line.split()) for line in words.out.splitlines()]
+        assert "no stop idle-dev prod-api never_stop fences the name" in rows
+        assert max(map(cell_len, words.out.splitlines())) <= 80
         assert "mode enforce" in words.out
         found = costguard(
             "run", "--once", "--fail-on-findings", "-c", str(stage.config), env={OPS_URL: slack.webhook_url}

@@ -6,11 +6,14 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
+from costguard.domain.resource import Ends, StopEffect
+from costguard.store import inventory
 from tests.cli.cli import costguard, process
 from tests.web.stage import HOSTILE, OPS_URL, Stage
 
@@ -42,7 +45,7 @@ def test_fleet_says_what_burns_and_what_will_happen(staged: Stage) -> None:
     assert "stop at" in rows["warned"]
     assert "kept until" in rows["kept"]
     assert "by li" in rows["kept"]
-    assert "fenced" in rows["prod-api"]
+    assert "inside the never_stop fence" in rows["prod-api"]
     assert "T4" in rows["at-work"]
     assert "NVIDIA" not in answer.out
     assert "7 running, ¥55.76/h; 4 idle, ¥31.86/h" in answer.out
@@ -50,6 +53,27 @@ def test_fleet_says_what_burns_and_what_will_happen(staged: Stage) -> None:
     everything = costguard("fleet", "--all", "-c", str(staged.config), env=ENV, width=160).out
     assert "8x A100 80G" in everything
     assert "stopped " in next(line for line in everything.splitlines() if line.startswith("forgotten "))
+
+
+def test_a_box_that_is_off_and_still_charged_is_in_the_fleet(stage: Stage) -> None:
+    """Money that nobody sees running; one that is off and costs nothing is not, and has no price."""
+    words = ("fleet", "-c", str(stage.config))
+    assert "asleep" not in costguard(*words, env=ENV, width=160).out
+    asleep = next(r for r in costguard(*words, "--all", env=ENV, width=160).out.splitlines() if r.startswith("asleep "))
+    assert "¥" not in asleep
+    with stage.app() as app, app.database.write() as conn:
+        (asleep_one,) = (r for r in inventory.resources(conn) if r.name == "asleep")
+        effect = StopEffect(Ends.NO, ("compute",))
+        inventory.record_live(conn, replace(asleep_one, stop_effect=effect), app.clock.now())
+    told = costguard(*words, env=ENV, width=160)
+    row = next(line for line in told.out.splitlines() if line.startswith("asleep "))
+    assert "¥7.97" in row
+    assert "off, still charged" in row
+    assert "1 off and still charged, ¥7.97/h" in told.out
+    rows = costguard(*words, "--json", env=ENV).document["resources"]
+    billed = {r["subject"]["name"]: r["billed_per_hour"] for r in rows}
+    assert billed["asleep"] == {"amount": "7.966", "currency": "CNY"}
+    assert billed["forgotten"]["amount"] == "0"
 
 
 def test_a_pause_stands_above_the_fleet_until_it_is_over(stage: Stage) -> None:
@@ -100,13 +124,48 @@ def test_explain_answers_in_a_persons_words(staged: Stage) -> None:
         "cores",
         "KB/s",
         "the grace",
+        "costguard keep i-",
+        "costguard cancel ",
         "idle-dev (idle, enforce)",
     ):
         assert words in answer.out
-    assert re.match(r"warned: stop at \d\d:\d\d \(idle-dev\); until then not_due: the grace", answer.out)
-    for name, first in (("kept", "nothing is done|no stop"), ("at-work", "nothing is done: no policy claims it")):
-        words = costguard("explain", name, "-c", str(staged.config), env=ENV).out
-        assert re.match(rf"{name}: ({first})", words), words.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "then"),
+    [
+        (
+            "warned",
+            r"will be stopped at \d\d:\d\d, in \d+m",
+            ["why idle-dev: GPU idle for 20 min", "now the grace has not"],
+        ),
+        (
+            "kept",
+            "is not stopped, although a policy wants it",
+            ["why kept by li", "changes the keep tag, keep or lock is"],
+        ),
+        ("prod-api", "is not stopped, although a policy wants it", ["why never_stop fences the name prod-api"]),
+        ("at-work", "stays on; nothing is planned", ["why no policy that could stop it matches it"]),
+        ("blind", "stays on; nothing is planned", ["activity unknown: no samples of GPU use arrive"]),
+        ("asleep", "is stopped; nothing is planned", ["box stopped, not charged while off, owner wang"]),
+    ],
+)
+def test_explain_says_first_what_happens_when_why_and_what_would_change_it(
+    staged: Stage, name: str, first: str, then: list[str]
+) -> None:
+    """As somebody reads it who was woken: no code of a program, eighty columns."""
+    answer = costguard("explain", name, "-c", str(staged.config), env=ENV)
+    lines = [" ".join(line.split()) for line in answer.out.splitlines()]
+    assert re.fullmatch(f"{name}: {first}", lines[0])
+    for words in then:
+        assert any(line.startswith(words) for line in lines[1:10]), lines[:10]
+    head = answer.out.partition("\nsignals")[0].replace("wang", "")
+    assert not re.search(r"\b(not_due|not_warned|gpu_util|cpu_cores|no_samples)\b", answer.out)
+    assert "None" not in head
+    assert max(cell_len(line) for line in answer.out.splitlines()) <= 80
+
+
+def test_explain_asks_which_of_two_is_meant(staged: Stage) -> None:
     twin = costguard("explain", "twin", "-c", str(staged.config), env=ENV)
     assert twin.code == 2
     assert twin.err.count("twin") == 3

@@ -10,7 +10,7 @@ from costguard.app.app import App
 from costguard.app.replay import recorded_runs
 from costguard.daemon import levers
 from costguard.daemon.accounts import IDENTITY_HOLDS
-from costguard.daemon.cycle import HOUR
+from costguard.daemon.cycle import HOUR, plan_facts
 from costguard.daemon.documents import action_json, ledger_json, notice_json
 from costguard.domain.action import Action
 from costguard.domain.codec import encode, instant
@@ -41,7 +41,7 @@ def explain(app: App, text: str, at: datetime | None = None) -> Mapping[str, obj
         if at is not None:
             snapshot = _as_it_was(app, conn, snapshot, resource, at)
             open_actions = tuple(mine)
-        executed = actions.executed_since(conn, now - HOUR)
+        facts = plan_facts(conn, now)
         claim = lever_store.claims(conn).get(resource.ref)
         known = account_store.accounts(conn)
     accounts = {
@@ -51,8 +51,9 @@ def explain(app: App, text: str, at: datetime | None = None) -> Mapping[str, obj
     snapshot = replace(snapshot, accounts=accounts)
     evaluation = evaluate(app.policies.values(), snapshot)
     document = engine_explain(
-        resource.ref, evaluation, open_actions, snapshot, app.settings, executed, claim.owner if claim else None
-    )
+        resource.ref, evaluation, open_actions, snapshot, app.settings, facts.executed, claim.owner if claim else None,
+        facts.closed if at is None else (),
+    )  # fmt: skip
     return encode(document) | {"actions": [action_json(a) for a in mine]}  # type: ignore[no-any-return]
 
 

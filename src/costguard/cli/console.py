@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _GAP = 2
 # A column of words that is narrower than this reads badly; then another column goes.
 _WORDS = 18
+_LABEL = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,18 @@ class Screen:
 
     def warn(self, text: str) -> None:
         self.err.print(Text(text, "yellow"), soft_wrap=True)
+
+    def facts(self, lines: Iterable[tuple[str, str]]) -> None:
+        """Lines of a label and words, the words wrapped beside it; a label that repeats is said once."""
+        before = ""
+        table = Table.grid(padding=(0, 1, 0, 0))
+        table.add_column(no_wrap=True, min_width=_LABEL, style="dim")
+        table.add_column(overflow="fold")
+        for label, text in lines:
+            table.add_row(f"  {'' if label == before else label}", Text(text))
+            before = label
+        if table.row_count and not self.as_json:
+            self.out.print(table)
 
     def table(self, title: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], empty: str) -> None:
         """A table that fits the terminal; ``empty`` is said when there are no rows."""

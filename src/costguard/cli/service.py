@@ -68,22 +68,12 @@ def _told(on: Screen, document: Mapping[str, Any], now: datetime, zone: ZoneInfo
     on.table(
         "",
         [
-            Column("RESOURCE", flexible=True, style="bold"),
+            Column("WHAT"),
             Column("POLICY", drop=1),
-            Column("DO", drop=2),
-            Column("VERDICT"),
+            Column("RESOURCES", flexible=True, style="bold"),
             Column("WHY", flexible=True),
         ],
-        [
-            [
-                d["subject"].get("name") or d["subject"]["id"],
-                d["policy"],
-                d["response"],
-                f"{d['verdict']} {d['code']}",
-                d["reason"],
-            ]
-            for d in document["decisions"]
-        ],
+        _summary(document, now, zone),
         "No decisions: nothing matches a policy.",
     )
     bad = [s for s in document["sources"] if s["state"] not in ("ok", "skipped") or s["error"]]
@@ -103,3 +93,59 @@ def _told(on: Screen, document: Mapping[str, Any], now: datetime, zone: ZoneInfo
         plural(len(document["notices"]), "message"),
     )
     on.say(f"{', '.join(counts)}, mode {document['mode']}", "dim")
+
+
+_NAMES = 8
+_DONE = {
+    "stop": "stopped", "release": "released", "tag": "tagged", "run": "script ran", "set_release_time": "timer set",
+}  # fmt: skip
+# In the order in which a person wants to know.
+_RANKS = ("failed", "done", "now", "later", "would", "no", "told")
+
+
+def _summary(document: Mapping[str, Any], now: datetime, zone: ZoneInfo) -> list[list[str]]:
+    """What became of the decisions, those of one policy with one answer in one row."""
+    actions = {action["id"]: action for action in document["actions"]}
+    rows: dict[tuple[int, str, str, str], list[str]] = {}
+    for decision in document["decisions"]:
+        rank, what, why = _outcome(decision, actions.get(decision["action_id"]), now, zone)
+        names = rows.setdefault((_RANKS.index(rank), what, decision["policy"], why), [])
+        names.append(decision["subject"].get("name") or decision["subject"]["id"])
+    return [
+        [what if len(names) == 1 else f"{what} ({len(names)})", policy, _listed(names), why]
+        for (_, what, policy, why), names in sorted(rows.items())
+    ]
+
+
+def _outcome(
+    decision: Mapping[str, Any], action: Mapping[str, Any] | None, now: datetime, zone: ZoneInfo
+) -> tuple[str, str, str]:
+    """(rank, what, why) of a decision and what was made of it until the end of the run."""
+    do, reason = decision["response"], decision["reason"]
+    if do in ("notify", "warn"):
+        return "told", "told", ""
+    state = action["state"] if action else ""
+    if action and action["error"]:
+        again = f"; again {when(decode(action['retry_at']), now, zone)}" if action["retry_at"] else ""
+        return "failed", f"{do} failed", action["error"] + again
+    if action and state == "done":
+        return "done", _DONE.get(do, f"{do} done"), action["reason"]
+    if action and state in ("cancelled", "superseded"):
+        return "no", f"no {do}", action["reason"]
+    if decision["verdict"] == "allow":
+        return "now", f"{do} under way", ""
+    until = decision["until"] or decision["due_at"]
+    at = f"at {when(decode(until), now, zone)}" if until and decode(until) > now else ""
+    if decision["never"]:
+        return "no", f"no {do}", reason.partition(", and then it is refused: ")[2] or reason
+    dry = decision["code"] in ("dry_run", "not_armed")
+    if dry or (action and action["dry_run"] and decision["verdict"] == "defer"):
+        return "would", f"would {do}", at or reason
+    if decision["verdict"] == "defer":
+        return "later", f"{do} later", f"{at}: {reason}" if at else reason
+    return "no", f"no {do}", reason
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(sorted(names)[:_NAMES])
+    return shown if len(names) <= _NAMES else f"{shown} and {len(names) - _NAMES} more"

@@ -10,6 +10,7 @@ from costguard.cli.console import Column, Screen, ago, money, span, when
 from costguard.cli.context import AsJson, Backend, ConfigFile, Server, screen
 from costguard.domain.codec import decode
 from costguard.domain.money import Money, total
+from costguard.web.words import word
 
 _Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many lines at most.")]
 
@@ -27,9 +28,11 @@ def fleet(
     config: ConfigFile = None,
     as_json: AsJson = False,
     server: Server = None,
-    everything: Annotated[bool, typer.Option("--all", help="Disks, addresses and stopped boxes as well.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Disks, addresses and boxes that are off and cost nothing as well.")
+    ] = False,
 ) -> None:
-    """Every resource with its activity, price, owner and what costguard thinks of it.
+    """What runs, and what is off and still charged: its activity, cost, owner and what costguard thinks of it.
 
     Example: `costguard fleet --all`
     """
@@ -41,7 +44,7 @@ def fleet(
         rows = document["resources"]
         if pause := document.get("paused"):  # an older server does not tell
             view.screen.banner(pause, view.when(pause["until"]) if pause["until"] else "")
-        shown = [r for r in rows if everything or (r["subject"]["kind"] in _COMPUTE and r["activity"] != "off")]
+        shown = [r for r in rows if everything or _burns(r)]
         view.screen.table(
             "",
             [
@@ -60,7 +63,9 @@ def fleet(
         view.burn(rows)
         hidden = len(rows) - len(shown)
         if hidden:
-            view.screen.say(f"{hidden} more with --all (stopped boxes, disks, addresses)", "dim")
+            costs = _sum([r for r in rows if not _burns(r) and money_of(_billed(r))])
+            also = "" if costs == "nothing" else f", together {costs}"
+            view.screen.say(f"{hidden} more with --all (boxes that are off, disks, addresses{also})", "dim")
 
 
 def findings(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False, server: Server = None) -> None:
@@ -121,7 +126,7 @@ def actions(
                     a["response"],
                     _state(a),
                     view.when(a["warned_at"]),
-                    view.when(a["due_at"]),
+                    view.when(_next(a)),
                 ]
                 for a in document["actions"][:limit]
             ],
@@ -223,6 +228,12 @@ def _state(action: Mapping[str, Any]) -> str:
     return f"{text} (dry run)" if action["dry_run"] and state != "recorded" else text
 
 
+def _next(action: Mapping[str, Any]) -> str | None:
+    """When it is due, or tried again after a failure."""
+    at: str | None = action.get("retry_at") or action["due_at"]
+    return at
+
+
 _ENDED = frozenset({"done", "failed", "cancelled", "superseded"})
 _PLAIN = frozenset({"ok", "not_due", "dry_run"})
 
@@ -248,7 +259,7 @@ class View:
             name_of(row["subject"]),
             _hardware(row),
             row["activity"] if compute else row["state"],
-            money(money_of(row["price_per_hour"])),
+            _cost(row),
             row["owner"] or "-",
             up,
             row["subject"]["account"],
@@ -261,13 +272,16 @@ class View:
         idle = [r for r in running if r["activity"] == "idle"]
         if running:
             self.screen.say(f"{len(running)} running, {_sum(running)}; {len(idle)} idle, {_sum(idle)}", "bold")
+        if charged := [r for r in rows if r["activity"] == "off" and _burns(r)]:
+            self.screen.say(f"{len(charged)} off and still charged, {_sum(charged)}", "bold yellow")
 
     def _status(self, row: Mapping[str, Any]) -> str:
         if keep := row["keep"]:
             return f"kept until {self.when(keep['until'])} by {keep['by']}"
         action = row["action"]
+        charged = "off, still charged" if row["activity"] == "off" and _burns(row) else ""
         if action is None or action["state"] in ("cancelled", "superseded"):
-            return ""
+            return charged
         policy, what, due = action["policy"], action["response"], self.when(action["due_at"])
         match action["state"]:
             case "done" if what == "stop":
@@ -277,12 +291,43 @@ class View:
             case "failed":
                 return f"{what} failed: {action['error'] or action['reason']}"
         if what == "notify":
-            return f"told: {policy}"
+            return f"{charged}{'; ' if charged else ''}told: {policy}"
+        if (retry := action.get("retry_at")) and action["error"]:
+            return f"{what} again {self.when(retry)} ({policy}): {action['error']}"
         if barred := row.get("barred"):
-            return f"{barred} ({policy})"
+            return f"{_guard(barred)} ({policy})"
         if action["code"] in _PLAIN and action["due_at"]:
             return f"{'would ' if action['dry_run'] else ''}{what} at {due} ({policy})"
-        return f"{action['code']} ({policy})"
+        if action["code"] in _PLAIN and action["warned_at"]:
+            return f"warned {self.when(action['warned_at'])} ({policy})"
+        return f"{_guard(action['code'])} ({policy})"
+
+
+def _billed(row: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """What an hour costs now; an older server tells only the price."""
+    billed: Mapping[str, str] | None = row.get("billed_per_hour", row["price_per_hour"])
+    return billed
+
+
+def _burns(row: Mapping[str, Any]) -> bool:
+    """Whether it is a box that costs money now, or would if anybody knew its price."""
+    if row["subject"]["kind"] not in _COMPUTE:
+        return False
+    if row["activity"] != "off":
+        return True
+    billed = money_of(row.get("billed_per_hour"))
+    return billed is not None and billed.nanos > 0
+
+
+def _cost(row: Mapping[str, Any]) -> str:
+    """What an hour costs now; a box that is off and not charged costs nothing, whatever its price."""
+    billed = money_of(_billed(row))
+    return "-" if row["activity"] == "off" and (billed is None or not billed.nanos) else money(billed)
+
+
+def _guard(code: str) -> str:
+    """A guard's code in words, as the pages say it."""
+    return word(f"guard.{code}", "en")
 
 
 def _hardware(row: Mapping[str, Any]) -> str:
@@ -296,7 +341,7 @@ def _hardware(row: Mapping[str, Any]) -> str:
 
 def _sum(rows: Sequence[Mapping[str, Any]]) -> str:
     """``¥55.80/h``, with each currency on its own and a word on boxes without a price."""
-    prices = [money_of(row["price_per_hour"]) for row in rows]
+    prices = [money_of(_billed(row)) for row in rows]
     sums = " + ".join(f"{amount}/h" for amount in total(price for price in prices if price is not None))
     unknown = prices.count(None)
     without = f"{unknown} without a known price"

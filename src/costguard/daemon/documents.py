@@ -17,6 +17,7 @@ from costguard.domain.notice import Notice
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep, SourceStatus
 from costguard.engine.audit import source_json
+from costguard.rules.burn import billed_per_hour
 from costguard.store.levers import Pause
 
 Document = dict[str, object]
@@ -69,6 +70,7 @@ def resource_json(row: FleetRow) -> Document:
         "vcpus": resource.vcpus,
         "charge_type": resource.charge_type.value,
         "price_per_hour": encode(resource.price),
+        "billed_per_hour": encode(billed_per_hour(resource)),
         "price_source": resource.price_source,
         "owner": resource.owner,
         "team": resource.team,
@@ -117,6 +119,7 @@ def decision_json(decision: Decision) -> Document:
         "reason": decision.verdict.reason,
         "due_at": _when(decision.due_at),
         "until": _when(decision.verdict.until),
+        "never": None if decision.verdict.never is None else decision.verdict.never.value,
         "action_id": decision.action_id,
     }
 
@@ -139,6 +142,7 @@ def action_json(action: Action) -> Document:
         "ended_at": _when(action.ended_at),
         "updated_at": instant(action.updated_at),
         "attempt": action.attempt,
+        "retry_at": _when(action.retry_at),
         "waste_per_hour": encode(action.waste_per_hour),
         "evidence": encode(action.evidence),
         "error": action.error,

@@ -11,6 +11,7 @@ from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.usage import Metric, UsageWindow, WindowSpec
 from costguard.rules.kind import ActivityTests, running_since
+from costguard.rules.reasons import METRICS, sentence
 from costguard.rules.windows import Proof, Reading, read_box, read_cards, windows_of
 
 WINDOW = timedelta(minutes=30)
@@ -58,10 +59,11 @@ def activity_of(resource: Resource, snapshot: Snapshot, tests: ActivityTests = U
     signals = tuple((name, reading.proof, reading.max) for name, reading in (*required, *optional))
     busy = [name for name, proof, _ in signals if proof is Proof.BUSY]
     if busy:
-        return Seen(Activity.ACTIVE, f"{', '.join(busy)} saw work in the last 30 min", signals)
+        named = ", ".join(METRICS[name] for name in busy)
+        return Seen(Activity.ACTIVE, f"{named} saw work in the last 30 min", signals)
     for name, reading in required:
         if reading.proof is not Proof.QUIET:
-            return Seen(Activity.UNKNOWN, f"{name}: {reading.reason}", signals)
+            return Seen(Activity.UNKNOWN, sentence(f"{name}_{reading.reason}"), signals)
     windows: list[UsageWindow] = [w for _, reading in required for w in reading.windows]
     if not windows:
         return Seen(Activity.UNKNOWN, "no source is asked", signals)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.copies import copy_with
-from costguard.domain.decision import Decision, GuardCode
+from costguard.domain.decision import Decision, GuardCode, Verdict
 from costguard.domain.finding import Judgement, Outcome, Subject, SubjectType
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.notice import NoticeKind
@@ -22,10 +22,11 @@ from costguard.engine.notices import NoticeRequest, request
 from costguard.engine.protection import keep_ended
 from costguard.engine.settings import EngineSettings
 from costguard.engine.walk import NewId
+from costguard.rules.reasons import sentence
 
 CLEAR_AFTER = 2
 # What a rule answers when there is nothing left to end, and what is said of the ladder then.
-_AT_ONCE = {"not_running": "no longer running; nothing to do", "gone": "it is gone; nothing to do"}
+_AT_ONCE = {"not_running": "it is off now: nothing is left for this policy to do", "gone": "it is gone"}
 _HOLDS = frozenset({ActionState.DONE, ActionState.FAILED, ActionState.CANCELLED})
 
 
@@ -37,6 +38,12 @@ class TimerChange:
     at: datetime | None
     action_id: str
     reason: str
+
+
+def held_back(row: Action) -> Verdict:
+    """What is said of a finding whose ladder ended without success: nothing starts until it clears."""
+    why = f"{row.state.value}: {row.reason}; a person decides, or the finding clears"
+    return deny(GuardCode.APPROVAL, why)
 
 
 class Closing:
@@ -105,7 +112,9 @@ class Closing:
         if judgement.outcome is Outcome.FIRES:
             return None
         if self._count(row, judgement) >= CLEAR_AFTER:
-            return Event(EventKind.SUPERSEDE, f"it no longer holds: {judgement.reason}", "busy")
+            return Event(
+                EventKind.SUPERSEDE, f"it no longer holds: {sentence(judgement.reason, judgement.evidence)}", "busy"
+            )
         return None
 
     def _policy_differs(self, row: Action) -> bool:

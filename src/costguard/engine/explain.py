@@ -13,6 +13,7 @@ from costguard.domain.finding import EvidenceValue, Finding, Judgement, Outcome,
 from costguard.domain.resource import Resource, ResourceRef
 from costguard.domain.snapshot import Snapshot, SourceState
 from costguard.engine.activity import activity_of
+from costguard.engine.close import Closing, held_back
 from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation, Prepared
 from costguard.engine.guard import Case, answers, guard
@@ -22,16 +23,19 @@ from costguard.engine.outlook import Outlook, of_judgement, of_ladder, outlook
 from costguard.engine.ownership import owner_of
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
+from costguard.rules.burn import billed_per_hour
+from costguard.rules.reasons import sentence
 
 Document = dict[str, object]
+OFF = "off"
 
 _REMEDY: Mapping[GuardCode, str] = {
     GuardCode.STALE: "its inventory and usage are read again",
     GuardCode.PROTECTED: "the keep tag, keep or lock is taken away",
     GuardCode.FENCED: "never_stop no longer names it",
     GuardCode.SELF: "costguard runs somewhere else",
-    GuardCode.BUSY: "every source is quiet for 30 min, or the policy says when_busy: stop",
-    GuardCode.UNKNOWN: "the missing metric arrives, or the policy says when_unknown: stop",
+    GuardCode.BUSY: "every source is quiet for 30 min",
+    GuardCode.UNKNOWN: "the missing samples arrive",
     GuardCode.GROUP_MEMBER: "never: scale the group in, or delete the job",
     GuardCode.UNSUPPORTED: "the adapter can do it and the account allows it",
     GuardCode.SAVES_NOTHING: "a stop ends its bill",
@@ -40,10 +44,10 @@ _REMEDY: Mapping[GuardCode, str] = {
     GuardCode.COOLDOWN: "24 h pass without another restart",
     GuardCode.OUTSIDE_HOURS: "only_during opens",
     GuardCode.NOT_WARNED: "the warning is delivered",
-    GuardCode.NOT_DUE: "the grace passes",
+    GuardCode.NOT_DUE: "its time comes",
     GuardCode.LIMIT: "a place under the limit gets free",
     GuardCode.INVENTORY: "the inventory is whole again, or a person looked",
-    GuardCode.APPROVAL: "an admin or the owner says yes",
+    GuardCode.APPROVAL: "an admin or the owner decides",
     GuardCode.PAUSED: "somebody resumes",
     GuardCode.LEASE: "this process leads",
     GuardCode.NOT_ARMED: "the account is listed in enforce_accounts and is who it should be",
@@ -59,11 +63,16 @@ def explain(
     settings: EngineSettings,
     executed: Iterable[Action] = (),
     claimed: str | None = None,
+    closed: Iterable[Action] = (),
 ) -> Document:
-    """The whole story of one resource. Raises KeyError for a ref that the snapshot does not hold."""
+    """The whole story of one resource. Raises KeyError for a ref that the snapshot does not hold.
+
+    ``closed`` are the ended ladders that may still hold their findings, as planning gets them.
+    """
     resource = snapshot.resources[ref]
     rows = tuple(open_actions)
     limits = Limits(evaluation, snapshot, settings, (*rows, *executed))
+    held = Closing(evaluation, snapshot, settings, str).held(a for a in closed if a.subject.ref == ref)
     account = snapshot.accounts.get(ref.account)
     owner, found_by = owner_of(resource, settings.owners, account, claimed)
     seen = activity_of(resource, snapshot)
@@ -71,7 +80,7 @@ def explain(
     policies: list[Document] = []
     prospects: list[Outlook] = []
     for _, ready in sorted(evaluation.policies.items()):
-        document, ahead = _policy(ready, resource, evaluation, rows, snapshot, settings, limits)
+        document, ahead = _policy(ready, resource, evaluation, rows, snapshot, settings, limits, held)
         policies.append(document)
         prospects += ahead
     next_ = outlook(prospects)
@@ -81,14 +90,15 @@ def explain(
         "resource": {
             "ref": str(ref), "name": resource.name, "state": resource.state.value, "raw_state": resource.raw_state,
             "started_at": resource.started_at, "observed_at": resource.observed_at, "price": resource.price,
-            "owner": owner, "owner_found_by": found_by, "group": resource.group,
+            "billed_per_hour": billed_per_hour(resource), "owner": owner, "owner_found_by": found_by,
+            "group": resource.group,
         },
         "outlook": {
             "prospect": next_.prospect.value, "policy": next_.policy or None, "response": next_.response.value,
             "at": next_.at, "code": next_.code.value, "reason": next_.reason,
         },
         "activity": {
-            "verdict": seen.activity.value, "reason": seen.reason,
+            "verdict": seen.activity.value if resource.is_running else OFF, "reason": seen.reason,
             "signals": [{"signal": name, "says": proof.value, "max": value} for name, proof, value in seen.signals],
         },
         "protection": None if protection is None else {"why": protection.why, "until": protection.until},
@@ -106,6 +116,7 @@ def _policy(
     snapshot: Snapshot,
     settings: EngineSettings,
     limits: Limits,
+    held: Mapping[str, Action],
 ) -> tuple[Document, list[Outlook]]:
     account = snapshot.accounts.get(resource.ref.account)
     dry = dry_run_code(ready.policy, Subject.of(resource), snapshot, settings)
@@ -119,10 +130,15 @@ def _policy(
         "why_not": match.why_not,
     }
     if not match.matched:
-        return document | {"ladders": [], "changes": [match.why_not]}, []
+        return document | {"windows": [], "ladders": []}, []
     mine = [a for a in evaluation.judgements.get(ready.policy.name, ()) if a.subject.ref == resource.ref]
-    ladders = [_ladder(ready, resource, answer, rows, snapshot, settings, limits) for answer in mine]
-    return document | {"ladders": [told for told, _ in ladders]}, [ahead for _, ahead in ladders]
+    ladders = [_ladder(ready, resource, answer, rows, snapshot, settings, limits, held) for answer in mine]
+    windows = [
+        {"metric": spec.metric.value, "window": spec.length}
+        for spec in sorted(ready.kind.needs(ready.policy.when), key=lambda s: (s.metric, s.length))
+    ]
+    told = {"windows": windows, "ladders": [told for told, _ in ladders]}
+    return document | told, [ahead for _, ahead in ladders]
 
 
 def _ladder(
@@ -133,6 +149,7 @@ def _ladder(
     snapshot: Snapshot,
     settings: EngineSettings,
     limits: Limits,
+    held: Mapping[str, Action],
 ) -> tuple[Document, Outlook]:
     evidence: Mapping[str, EvidenceValue] = answer.evidence
     document: Document = {
@@ -155,10 +172,11 @@ def _ladder(
     dry = dry_run_code(ready.policy, answer.subject, snapshot, settings)
     action = row or _imagined(finding, ladder, dry is not None, snapshot.now)
     index = ladder.next_acting(min(action.rung, len(ladder.rungs)))
+    ended = held.get(finding.fingerprint) if row is None and answer.outcome is Outcome.FIRES else None
     document["action"] = (
         None if row is None else {"id": row.id, "state": row.state.value, "warned_at": row.warned_at, "rung": row.rung}
     )
-    if index is None:
+    if index is None or (ended is not None and ended.state is ActionState.DONE):
         told: Document = {"response": "notify", "guards": [], "verdict": None, "changes": _changes(answer, [])}
         return document | told, of_judgement(ready.policy.name, answer)
     limit = None
@@ -169,7 +187,7 @@ def _ladder(
         snapshot.accounts.get(resource.ref.account), snapshot, settings, dry, limit,
     )  # fmt: skip
     every = answers(case)
-    verdict, do = guard(case), ladder.rungs[index].do
+    verdict, do = guard(case) if ended is None else held_back(ended), ladder.rungs[index].do
     ahead = of_judgement(ready.policy.name, answer)
     if answer.outcome is Outcome.FIRES:
         flying = row is not None and row.state.in_flight
@@ -179,7 +197,7 @@ def _ladder(
         "due_at": case.due_at,
         "verdict": _verdict(verdict),
         "guards": [_verdict(one) for _, one in every],
-        "changes": _changes(answer, [one for _, one in every if one.answer is not Answer.ALLOW]),
+        "changes": _changes(answer, [verdict] if ended else [v for _, v in every if v.answer is not Answer.ALLOW]),
     }
     return document | told, ahead
 
@@ -197,8 +215,8 @@ def _changes(answer: Judgement, against: list[Verdict]) -> list[str]:
     """What would have to change for the rung to act, in order."""
     changes = []
     if answer.outcome is not Outcome.FIRES:
-        word = "the rule fires" if answer.outcome is Outcome.CLEAR else "the missing data arrives and the rule fires"
-        changes.append(f"{word} (now: {answer.reason})")
+        word = "the rule fires" if answer.outcome is Outcome.CLEAR else "what is missing arrives and the rule fires"
+        changes.append(f"{word} (now: {sentence(answer.reason, answer.evidence)})")
     changes.extend(f"{_REMEDY[one.code]} ({one.reason})" for one in against)
     return changes
 

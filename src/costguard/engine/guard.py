@@ -119,7 +119,7 @@ def _fenced(case: Case) -> Verdict | None:
 def fence(resource: Resource, settings: EngineSettings) -> Verdict | None:
     """FENCED when never_stop names it; comparing folds case, because a fence errs to protect."""
     if glob(settings.fence_names, fold=True).match(resource.name):
-        return deny(GuardCode.FENCED, f"never_stop names fence {resource.name}")
+        return deny(GuardCode.FENCED, f"never_stop fences the name {resource.name}")
     for key, values in settings.fence_tags.items():
         found = folded_tag(resource.tags or {}, key)
         if found is not None and folded(found[1]) in {folded(value) for value in values}:

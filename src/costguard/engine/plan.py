@@ -17,11 +17,11 @@ from costguard.domain.finding import Finding, Subject
 from costguard.domain.ledger import LedgerEntry
 from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import Snapshot
-from costguard.engine.close import Closing, TimerChange
+from costguard.engine.close import Closing, TimerChange, held_back
 from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.events import Event, EventKind
-from costguard.engine.guard import defer, deny
+from costguard.engine.guard import defer
 from costguard.engine.ladder import Ladder, restarted, rungs_for
 from costguard.engine.lifecycle import advance
 from costguard.engine.limits import Limits
@@ -138,8 +138,7 @@ def _held(finding: Finding, row: Action) -> list[Decision]:
     """A fingerprint that ended for good: done ones say nothing more, others wait for a person."""
     if row.state is ActionState.DONE:
         return []
-    why = f"{row.state.value}: {row.reason}; a person decides, or the finding clears"
-    return [Decision(finding, row.id, row.response, row.rung, deny(GuardCode.APPROVAL, why), row.due_at)]
+    return [Decision(finding, row.id, row.response, row.rung, held_back(row), row.due_at)]
 
 
 def _walk(

@@ -153,7 +153,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "log.lapsed": ("已经过去，不再提醒", "it is over; nothing more is sent"),
     "superseded.busy": ("又在用了，不关机", "in use again; no stop"),
     "superseded.restarted": ("有人重启了它，不关机", "somebody restarted it; no stop"),
-    "superseded.gone": ("已不在运行，无需再管", "no longer running; nothing to do"),
+    "superseded.gone": ("已不在运行，无需再管", "it is off now"),
     "superseded.policy": ("策略变了，重新判断", "the policy changed; judged anew"),
     "log.saving": ("每小时少花 {money}", "{money} an hour less"),
     "log.saved": ("这段节省到此为止，共 {money}", "the saving ends here: {money} in all"),

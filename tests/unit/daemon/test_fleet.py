@@ -119,6 +119,6 @@ def test_the_second_policys_ladder_ends_in_plain_words(
             found = {a.policy: a for a in actions.list_actions(conn)}
         assert found["idle-dev"].state is ActionState.DONE
         assert found["idle-too"].state is ActionState.SUPERSEDED
-        assert found["idle-too"].reason == "no longer running; nothing to do"
+        assert found["idle-too"].reason == "it is off now: nothing is left for this policy to do"
     finally:
         two.close()

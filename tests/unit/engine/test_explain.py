@@ -11,7 +11,9 @@ from costguard.domain.decision import GuardCode
 from costguard.domain.resource import Ends, StopEffect
 from costguard.domain.snapshot import Keep
 from costguard.engine.evaluate import evaluate
+from costguard.engine.events import Event, EventKind
 from costguard.engine.explain import explain
+from costguard.engine.lifecycle import advance
 from costguard.engine.settings import EngineSettings, Owner
 from costguard.testing.builders import HOUR, MINUTE, NOW, make_account, make_ref, make_resource, make_source
 from tests.unit.engine.stage import SETTINGS, Cycles, busy, idle_policy, lifetime_policy, snapshot_of
@@ -64,7 +66,8 @@ def test_why_a_rule_does_not_fire() -> None:
     (policy,) = document([idle_policy()], usage={BOX.ref: busy(BOX)})["policies"]
     (ladder,) = policy["ladders"]
     assert (ladder["outcome"], ladder["reason"]) == ("clear", "gpu_util_busy")
-    assert ladder["changes"][0] == "the rule fires (now: gpu_util_busy)"
+    told = "the rule fires (now: GPU use reached 80.0% in the last 45m (idle is below 5.0%))"
+    assert ladder["changes"][0] == told
     assert document([idle_policy()], usage={BOX.ref: busy(BOX)})["activity"]["verdict"] == "active"
 
 
@@ -134,3 +137,18 @@ def test_a_metrics_source_that_refuses_a_box_says_so_there() -> None:
     }  # fmt: skip
     facts["refused_by"] = {make_ref("i-9"): {"dcgm": "two machines tell of it"}}
     assert document([idle_policy()], **facts)["sources"][-1]["error"] is None
+
+
+def test_a_ladder_that_a_person_ended_promises_nothing() -> None:
+    """Cancelled, or failed for the last time: no new ladder starts while the finding holds, and explain says so."""
+    cycles = Cycles([idle_policy()], SETTINGS)
+    snapshot = snapshot_of(BOX)
+    cycles.cycle(snapshot)
+    cancel = Event(EventKind.CANCEL, "cancelled by li", who="li")
+    row = advance(cycles.row, cancel, NOW, SETTINGS).action
+    told: Any = explain(BOX.ref, evaluate(cycles.policies, snapshot), (), snapshot, SETTINGS, closed=(row,))
+    assert (told["outlook"]["prospect"], told["outlook"]["code"]) == ("refused", "approval")
+    assert told["outlook"]["reason"] == "cancelled: cancelled by li; a person decides, or the finding clears"
+    cleared = replace(row, clear_count=2)
+    again: Any = explain(BOX.ref, evaluate(cycles.policies, snapshot), (), snapshot, SETTINGS, closed=(cleared,))
+    assert again["outlook"]["code"] == "not_warned"
