@@ -48,6 +48,9 @@ def test_forth_and_back(empty_database: Database) -> None:
     with pytest.raises(SchemaBehind):
         empty_database.check()
     with empty_database.read() as conn:
+        assert "heard" not in {column["name"] for column in inspect(conn).get_columns("action")}
+    empty_database.downgrade("-1")
+    with empty_database.read() as conn:
         assert "import_id" not in {column["name"] for column in inspect(conn).get_columns("charge")}
     empty_database.downgrade("-1")
     with empty_database.read() as conn:

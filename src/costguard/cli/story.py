@@ -162,6 +162,10 @@ class Story(View):
         outcome = {"fires": "fires", "clear": "clear", "unknown": "unknown"}[ladder["outcome"]]
         step = f"{ladder['threshold']}: " if ladder["threshold"] else ""
         yield outcome, step + self._because(policy, ladder)
+        heard = (ladder["action"] or {}).get("heard", ())
+        if len(heard) > 1:
+            told = ", ".join(f"{one['owner']} {self.when(one['at'])}" for one in heard)
+            yield "warned", f"{told}: its owner changed, and each is warned for the whole grace"
         verdict = ladder["verdict"]
         if not verdict or ladder["outcome"] != "fires":
             return

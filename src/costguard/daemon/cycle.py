@@ -159,11 +159,13 @@ def plan_facts(conn: Connection, now: datetime) -> PlanFacts:
 
 def beginnings(conn: Connection, now: datetime) -> PlanFacts:
     """Only what makes ladders start again."""
-    moments = [p.resumed_at for p in levers.pauses(conn, now - timedelta(days=40)) if p.resumed_at is not None]
+    since = now - timedelta(days=40)
+    # A pause that ran out by itself has ended as much as one that somebody ended.
+    ends = [p.resumed_at or p.until for p in levers.pauses(conn, since)]
+    moments = [at for at in ends if at is not None and at <= now]
     if (restored := kv.get(conn, RESTARTED)) is not None:
         moments.append(datetime.fromisoformat(restored["at"]))
-    claimed = {ref: claim.at for ref, claim in levers.claims(conn).items()}
-    return PlanFacts(restarted_at=max(moments, default=None), claimed_at=claimed)
+    return PlanFacts(restarted_at=max(moments, default=None), kept_until=levers.kept_until(conn, since, now))
 
 
 def _unknown(evaluation: Evaluation, now: datetime) -> set[str]:

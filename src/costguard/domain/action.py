@@ -4,6 +4,7 @@ A ladder belongs to (policy, its content hash, subject, threshold, started_at). 
 a process that dies anywhere finds here what it was about to do.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -61,6 +62,8 @@ class Action:
     ``clear_count`` consecutive cycles with new data in which the finding no longer held ·
     ``version`` compare-and-swap · ``dry_run`` whether this ladder only records.
     ``warning_id`` is the notice whose delivery starts the grace. ``hastened_at`` when a person asked for it at once.
+    ``heard`` are the owners who were warned since the ladder (re)started, and when each of them was; the last is the
+    one whose warning the grace counts from.
     """
 
     id: str
@@ -101,6 +104,7 @@ class Action:
     approved_by: str | None = None
     hastened_at: datetime | None = None
     disputed_by: str | None = None
+    heard: Mapping[str, datetime] = field(default_factory=dict)
     version: int = 0
 
     @property

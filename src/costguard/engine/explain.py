@@ -174,8 +174,13 @@ def _ladder(
     index = ladder.next_acting(min(action.rung, len(ladder.rungs)))
     ended = held.get(finding.fingerprint) if row is None and answer.outcome is Outcome.FIRES else None
     document["action"] = (
-        None if row is None else {"id": row.id, "state": row.state.value, "warned_at": row.warned_at, "rung": row.rung}
-    )
+        None
+        if row is None
+        else {
+            "id": row.id, "state": row.state.value, "warned_at": row.warned_at, "rung": row.rung,
+            "heard": [{"owner": owner, "at": at} for owner, at in sorted(row.heard.items(), key=lambda one: one[1])],
+        }
+    )  # fmt: skip
     if index is None or (ended is not None and ended.state is ActionState.DONE):
         told: Document = {"response": "notify", "guards": [], "verdict": None, "changes": _changes(answer, [])}
         return document | told, of_judgement(ready.policy.name, answer)

@@ -4,6 +4,7 @@
 first cycle in which the finding held.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -120,10 +121,34 @@ class Ladder:
         return all(a <= b for a, b in pairwise(afters))
 
 
-def restarted(action: Action, now: datetime, *, approved: bool = False) -> Action:
+def unheard(action: Action, ladder: Ladder, owner: str | None, life: timedelta, now: datetime) -> bool:
+    """Whether the box is ``owner``'s now, and a stop would come without a warning of theirs.
+
+    Who was warned before somebody else had the box is warned again only when that is as old as any warning may be
+    (``life`` past its grace): tags that flap between the same people put nothing off for ever.
+    """
+    if owner is None or action.ended_at is not None or (action.warning_id is None and action.warned_at is None):
+        return False
+    heard = action.heard.get(owner)
+    if heard is None or heard == max(action.heard.values()):
+        return heard is None
+    acting = ladder.next_acting(action.rung)
+    return acting is not None and now > heard + ladder.grace(acting) + life
+
+
+def reached(action: Action) -> dict[str, datetime]:
+    """Whom a warning has reached; the last one may still be on its way."""
+    heard = sorted(action.heard.items(), key=lambda one: one[1])
+    return dict(heard if action.warned_at is not None else heard[:-1])
+
+
+def restarted(
+    action: Action, now: datetime, *, approved: bool = False, heard: Mapping[str, datetime] | None = None
+) -> Action:
     """The ladder from its foot: a new, real warning and the full grace. Failed attempts are remembered.
 
-    ``approved`` keeps a person's yes, for a restart that only the warning's age asks for.
+    ``approved`` keeps a person's yes, for a restart that only the warning's age asks for; ``heard`` whom a warning has
+    reached, for one that only another owner asks for.
     """
     return copy_with(
         action,
@@ -136,6 +161,7 @@ def restarted(action: Action, now: datetime, *, approved: bool = False) -> Actio
         held_since=now,
         approved_by=action.approved_by if approved else None,
         hastened_at=None,
+        heard=heard or {},
         code=GuardCode.NOT_WARNED,
         updated_at=now,
     )

@@ -46,6 +46,12 @@ def owner_of(
     return None, ""
 
 
+def whose(resource: Resource, snapshot: Snapshot) -> str | None:
+    """Who is warned of a box of the snapshot: its owner, else its account's; None when nobody is known."""
+    account = snapshot.accounts.get(resource.ref.account)
+    return resource.owner or (account.owner if account is not None else None)
+
+
 def with_owner(resource: Resource, owners: tuple[Owner, ...], claimed: str | None = None) -> Resource:
     """The resource with ``owner`` and ``team`` as matching and rules read them.
 

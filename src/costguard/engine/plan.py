@@ -15,18 +15,19 @@ from costguard.domain.copies import copy_with
 from costguard.domain.decision import ALLOW, Decision, GuardCode, Response, Verdict
 from costguard.domain.finding import Finding, Subject
 from costguard.domain.ledger import LedgerEntry
-from costguard.domain.resource import ResourceRef
+from costguard.domain.resource import Resource, ResourceRef
 from costguard.domain.snapshot import Snapshot
 from costguard.engine.close import Closing, TimerChange, held_back
 from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import defer
-from costguard.engine.ladder import Ladder, restarted, rungs_for
+from costguard.engine.ladder import Ladder, reached, restarted, rungs_for, unheard
 from costguard.engine.lifecycle import advance
 from costguard.engine.limits import Limits
 from costguard.engine.notices import NoticeRequest
-from costguard.engine.protection import keep_ended
+from costguard.engine.ownership import whose
+from costguard.engine.protection import keep_ended, promise_ended
 from costguard.engine.settings import EngineSettings
 from costguard.engine.walk import NewId, Walk
 from costguard.rules.currency import Rates
@@ -42,14 +43,14 @@ class PlanFacts:
 
     ``executed``: actions called within the last 60 minutes, whatever became of them. ``closed``: terminal ones
     (done, failed, cancelled) with ``clear_count`` < 2, which hold their fingerprint until the finding clears.
-    ``restarted_at``: the latest resume, restore, arming or change to enforce (ladders from before start again).
-    ``claimed_at``: when a resource was last claimed (its new owner gets a warning of their own).
+    ``restarted_at``: the latest resume, end of a pause, restore, arming or change to enforce; ``kept_until``: when a
+    person's keep of a resource last ran out (ladders from before these start again).
     """
 
     executed: tuple[Action, ...] = ()
     closed: tuple[Action, ...] = ()
     restarted_at: datetime | None = None
-    claimed_at: Mapping[ResourceRef, datetime] = field(default_factory=dict)
+    kept_until: Mapping[ResourceRef, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +161,16 @@ def _walk(
     ref = finding.subject.ref
     resource = snapshot.resources.get(ref) if ref is not None else None
     action = _opened(finding, ladder, dry is not None, snapshot.now, new_id) if row is None else _seen(finding, row)
-    if row is not None and starts_again(action, ref, snapshot, facts):
+    owner = new_owner(action, ladder, resource, snapshot, settings)
+    if row is not None and starts_again(action, resource, snapshot, facts):
         action = restarted(action, snapshot.now)
+    elif row is not None and owner is not None:
+        action = restarted(action, snapshot.now, heard=reached(action))
     walk = Walk(finding, ready, ladder, action, row, resource, dry, snapshot, settings, new_id)
     if row is None:
         walk.opened()
+    elif owner is not None:
+        walk.passed_on(owner)
     walk.step()
     if walk.action.code is GuardCode.PROTECTED and walk.verdict.code is not GuardCode.PROTECTED and row is not None:
         # What protected it is over: as if it were found only now.
@@ -194,15 +200,24 @@ def _seen(finding: Finding, row: Action) -> Action:
     )
 
 
-def starts_again(action: Action, ref: ResourceRef | None, snapshot: Snapshot, facts: PlanFacts) -> bool:
+def new_owner(
+    action: Action, ladder: Ladder, resource: Resource | None, snapshot: Snapshot, settings: EngineSettings
+) -> str | None:
+    """Who has the box now and was not warned of what the ladder is about to do; None if nobody."""
+    owner = whose(resource, snapshot) if resource is not None else None
+    return owner if unheard(action, ladder, owner, settings.warning_life, snapshot.now) else None
+
+
+def starts_again(action: Action, resource: Resource | None, snapshot: Snapshot, facts: PlanFacts) -> bool:
     """Whether something happened since the ladder began after which people must be warned anew."""
     if action.warned_at is None and action.warning_id is None:
         return False
     if snapshot.paused_until is not None and snapshot.paused_until > snapshot.now:
         return True
-    claimed = facts.claimed_at.get(ref) if ref is not None else None
-    moments = [at for at in (facts.restarted_at, claimed) if at is not None]
-    return any(action.held_since < at for at in moments)
+    ends = [facts.restarted_at]
+    if resource is not None:
+        ends += [facts.kept_until.get(resource.ref), promise_ended(resource, snapshot)]
+    return any(at is not None and action.held_since < at for at in ends)
 
 
 def _choose(walks: list[Walk], flying: Mapping[Subject, Action], limits: Limits, rates: Rates) -> set[int]:

@@ -101,6 +101,23 @@ def keep_ended(resource: Resource, snapshot: Snapshot) -> bool:
     return seen.activity is Activity.IDLE and seen.since is not None and seen.since >= keep.at
 
 
+def promise_ended(resource: Resource, snapshot: Snapshot) -> datetime | None:
+    """When what a keep tag, or a keep ``until_idle``, promised came to its end; None without one that has.
+
+    Of a keep that fell idle the beginning is known, and does as well: no ladder from before it goes on.
+    """
+    ends = [snapshot.keeps[resource.ref].at] if keep_ended(resource, snapshot) else []
+    for key, value in (resource.tags or {}).items():
+        if folded(key) == _UNTIL:
+            try:
+                until = parse_until(value, ZoneInfo(snapshot.timezone))
+            except ValueError:
+                # It keeps, and its owner is told.
+                continue
+            ends += [until] if until is not None else []
+    return max((at for at in ends if at <= snapshot.now), default=None)
+
+
 def _tag(key: str, value: str, snapshot: Snapshot) -> Protection | None:
     name, said, raw = folded(key), folded(value), f"{key}={value}"
     if name == _UNTIL:

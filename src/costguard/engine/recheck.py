@@ -18,7 +18,7 @@ from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import Case, defer, deny, guard
 from costguard.engine.ladder import Ladder, rungs_for
 from costguard.engine.limits import Limits
-from costguard.engine.plan import PlanFacts, starts_again
+from costguard.engine.plan import PlanFacts, new_owner, starts_again
 from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Rung
 
@@ -47,7 +47,7 @@ def recheck(
     ``ready`` is the row's policy as configured now (None: removed). ``snapshot`` holds the live resource, its
     owner resolved (:func:`costguard.engine.ownership.with_owner`). ``others`` are the open rows and those executed
     within the hour; the row itself is left out. ``matched`` is the last cycle's evaluation, for shares. Of
-    ``facts`` only what makes a ladder start again is asked: somebody who claimed the box since is warned first.
+    ``facts`` only what makes a ladder start again is asked. Who has the box by now is warned first.
     The caller adds token, lease token and hook to HOLDS.
     """
     if ready is None or ready.hash != action.policy_hash:
@@ -76,8 +76,11 @@ def recheck(
         limits.ask(action.policy, resource.ref.account, dry=False) if action.response.ends_billing else None,
     )  # fmt: skip
     verdict = _aged(case) or guard(case)
-    if verdict.answer is Answer.ALLOW and starts_again(action, ref, snapshot, facts):
-        verdict = defer(GuardCode.NOT_WARNED, "it was claimed, or costguard was resumed; people are warned again")
+    if verdict.answer is Answer.ALLOW and starts_again(action, resource, snapshot, facts):
+        verdict = defer(GuardCode.NOT_WARNED, "it was kept, or costguard was paused; people are warned again")
+    owner = new_owner(action, ladder, resource, snapshot, settings)
+    if verdict.answer is Answer.ALLOW and owner is not None:
+        verdict = defer(GuardCode.NOT_WARNED, f"its owner is now {owner}, who was not warned yet")
     if verdict.answer is not Answer.ALLOW:
         return Event(EventKind.REFUSED, verdict.reason, verdict=verdict)
     return Event(EventKind.HOLDS, evidence=answer.evidence, waste=answer.waste_per_hour)

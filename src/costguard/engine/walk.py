@@ -3,7 +3,7 @@
 Knows one ladder at a time. Limits and other policies on the same resource are the plan's business.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -20,6 +20,7 @@ from costguard.engine.evaluate import Prepared
 from costguard.engine.guard import Case, answer_of, defer, deny, guard, opening_of
 from costguard.engine.ladder import Ladder, restarted
 from costguard.engine.notices import NoticeRequest, refused, request
+from costguard.engine.ownership import whose
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
 
@@ -137,7 +138,7 @@ class Walk:
             return defer(GuardCode.OUTSIDE_HOURS, "the warning waits for the policy's only_during", until)
         if self.dry is not None:
             # A dry run's warning is recorded, and counts as delivered.
-            self.action = copy_with(self.action, warned_at=self.snapshot.now)
+            self.action = copy_with(self.action, warned_at=self.snapshot.now, heard=self._heard())
             never = self._never(acting)
             what = (
                 f"would advise: {never.reason}"
@@ -157,8 +158,13 @@ class Walk:
             return None
         do = self.ladder.rungs[acting].do
         told = self._notice(NoticeKind.WARN, f"rung{index}", rung=rung, to=to, due_in=grace, do=do)
-        self.action = copy_with(self.action, warning_id=told.id)
+        self.action = copy_with(self.action, warning_id=told.id, heard=self._heard())
         return None
+
+    def _heard(self) -> Mapping[str, datetime]:
+        """Who has been warned once this warning is out."""
+        owner = whose(self.resource, self.snapshot) if self.resource is not None else None
+        return self.action.heard if owner is None else {**self.action.heard, owner: self.snapshot.now}
 
     def _never(self, acting: int) -> Verdict | None:
         """The first guard that will never let this rung act."""
@@ -238,6 +244,10 @@ class Walk:
                 self.finding.evidence if kind is LedgerKind.FINDING else {},
             )
         )  # fmt: skip
+
+    def passed_on(self, owner: str) -> None:
+        """The ledger line of a ladder that starts again for another owner."""
+        self._line(LedgerKind.SYSTEM, f"its owner is now {owner}, who was not warned yet: it starts again")
 
     def opened(self) -> None:
         """The ledger line of a new ladder."""

@@ -86,6 +86,12 @@ def keeps(conn: Connection, now: datetime) -> Mapping[ResourceRef, Keep]:
     return {row.ref: _KEEPS.load(row) for row in conn.execute(query)}
 
 
+def kept_until(conn: Connection, since: datetime, now: datetime) -> Mapping[ResourceRef, datetime]:
+    """When the promises ran out that ended in (since, now]."""
+    query = select(keep_table).where(keep_table.c.until > since, keep_table.c.until <= now)
+    return {row.ref: row.until for row in conn.execute(query)}
+
+
 def claim(conn: Connection, ref: ResourceRef, owner: str, *, by: str, at: datetime) -> None:
     """Says who owns a resource; an earlier claim is replaced."""
     upsert(conn, claim_table, [_CLAIMS.row(Claim(ref, owner, by, at))], ["ref"])

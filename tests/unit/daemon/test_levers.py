@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from costguard.app.app import App
+from costguard.app.explain import explain
 from costguard.app.once import run_once
 from costguard.daemon import levers
 from costguard.daemon.levers import Person
@@ -97,6 +98,55 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_nearest(app: App, clou
         pytest.raises(UsageError, match=r"did you mean Train-A800-03\? `costguard fleet`"),
     ):
         levers.find(conn, "train-800-03")
+
+
+def test_a_box_that_changes_hands_in_the_middle_of_a_ladder(
+    app: App, cloud: Cloud, slack: SlackServer, clock: FakeClock
+) -> None:
+    """The owner tag is written anew five minutes before the stop: who has it now is warned, with the whole grace."""
+    cloud.boxes["a"].tags["owner"] = "li"
+    run_once(app)
+    clock.advance(25 * MINUTE)
+    cloud.boxes["a"].tags["owner"] = "he"
+    run_once(app)
+    first, second = (m.text for m in slack.delivered() if "Stopping in 30 min" in m.notification)
+    assert ("li (by tag owner=li)" in first, "he (by tag owner=he)" in second) == (True, True)
+    clock.advance(6 * MINUTE)
+    run_once(app)
+    assert cloud.stops() == []
+    (ladder,) = explain(app, "a")["policies"][0]["ladders"]  # type: ignore[index]
+    assert [one["owner"] for one in ladder["action"]["heard"]] == ["li", "he"]
+    cloud.boxes["a"].tags["owner"] = "li"
+    clock.advance(25 * MINUTE)
+    run_once(app)
+    assert [call.id for call in cloud.stops()] == ["a"], "both were warned in time: going back puts nothing off"
+
+
+@pytest.mark.parametrize("lever", ["keep", "until_idle", "tag", "pause"])
+def test_what_began_and_ended_between_two_runs_warns_anew(
+    lever: str, warned: App, cloud: Cloud, clock: FakeClock
+) -> None:
+    """K02, by `run --once` once an hour: no cycle sees the promise, and its end is no leave to stop at once."""
+    clock.advance(MINUTE)
+    now = clock.now()
+    if lever == "pause":
+        with warned.database.write() as conn:
+            levers.pause(conn, person=OPERATOR, now=now, reason="a demo", until=now + 20 * MINUTE)
+    elif lever == "tag":
+        cloud.boxes["a"].tags["costguard:keep-until"] = (now + 20 * MINUTE).isoformat()
+    else:
+        until = now + (20 * MINUTE if lever == "keep" else timedelta(days=1))
+        keep(warned, until=until, until_idle=lever == "until_idle")
+    clock.advance(60 * MINUTE)
+    run_once(warned)
+    assert cloud.stops() == []
+    (row,) = (r for r in rows(warned.database) if not r.state.terminal)
+    assert row.held_since == clock.now()
+    warnings = [n for n in told(warned.database) if n.kind is NoticeKind.WARN and n.state is NoticeState.SENT]
+    assert len(warnings) == 2
+    clock.advance(31 * MINUTE)
+    run_once(warned)
+    assert [call.id for call in cloud.stops()] == ["a"]
 
 
 def test_unkeep_ends_what_is_there(warned: App) -> None:

@@ -54,17 +54,28 @@ def test_it_holds_and_brings_fresh_evidence() -> None:
 @pytest.mark.parametrize(
     ("began", "answer"),
     [
-        (PlanFacts(claimed_at={BOX.ref: NOW - MINUTE}), EventKind.HOLDS),
-        (PlanFacts(claimed_at={BOX.ref: NOW + MINUTE}), EventKind.REFUSED),
+        (PlanFacts(restarted_at=NOW - MINUTE), EventKind.HOLDS),
         (PlanFacts(restarted_at=NOW + MINUTE), EventKind.REFUSED),
     ],
 )
-def test_who_claims_it_after_the_warning_is_warned_first(began: PlanFacts, answer: EventKind) -> None:
+def test_a_resume_after_the_warning_warns_first(began: PlanFacts, answer: EventKind) -> None:
     event = look(began=began)
     assert event.kind is answer
     if answer is EventKind.REFUSED:
         assert event.verdict is not None
         assert event.verdict.code is GuardCode.NOT_WARNED
+
+
+@pytest.mark.parametrize(("owner", "answer"), [("li", EventKind.HOLDS), ("he", EventKind.REFUSED)])
+def test_who_has_it_since_the_warning_is_warned_first(owner: str, answer: EventKind) -> None:
+    row = replace(started().row, heard={"li": NOW})
+    event = look(replace(BOX, owner=owner), row=row)
+    assert event.kind is answer
+    if answer is EventKind.REFUSED:
+        assert event.verdict is not None
+        assert (event.verdict.code, event.reason) == (
+            GuardCode.NOT_WARNED, "its owner is now he, who was not warned yet",
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

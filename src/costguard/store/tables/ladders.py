@@ -95,6 +95,7 @@ class ActionColumns(SubjectColumns):
     approved_by: Named[str | None] = Column(FreeText)
     hastened_at: Named[datetime | None] = Column(UtcDateTime)
     disputed_by: Named[str | None] = Column(FreeText)
+    heard: Named[Mapping[str, Any]] = Column(EvidenceJson, server_default="{}")
     version: Named[int]
 
 
