@@ -142,7 +142,7 @@ def test_work_that_began_after_the_last_poll_is_seen_before_the_stop(
 def test_a_prometheus_that_dies_after_the_warning_stops_nothing(
     app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer, fault: Fault
 ) -> None:
-    """M01: what cannot be read is unknown, is said, and is taken up again when it can be read."""
+    """A26, M01: no answer, a refusal, junk: what cannot be read is unknown, is said, and is read again when it can."""
     works(prometheus, clock)
     drive(app, clock, 3 * MINUTE)
     prometheus.fail(fault)

@@ -15,6 +15,8 @@ from costguard.rules.globs import folded_tag
 from costguard.rules.kind import RuleKind, Words, cost_since, judged, not_running, running_since, waste_of
 from costguard.rules.policy import StopWhen
 
+_LATE = timedelta(minutes=15)  # a provider's timer acts within minutes; past that it did not
+
 
 class LifetimeWhen(StopWhen):
     """A tag on the box, where ``tag`` is set, goes before ``max_age``."""
@@ -62,6 +64,8 @@ def _one(when: LifetimeWhen, resource: Resource, snapshot: Snapshot) -> Judgemen
     evidence: dict[str, EvidenceValue] = {"age": age, "max_age": limit, "counted_from": begin, "since": when.since}
     if raw is not None:
         evidence["ttl"] = raw
+    if resource.auto_release_at is not None and resource.auto_release_at + _LATE <= snapshot.now:
+        evidence["timer_missed"] = resource.auto_release_at
     if age < limit:
         return judged(resource, Outcome.CLEAR, "young_enough", evidence=evidence)
     over = begin + limit

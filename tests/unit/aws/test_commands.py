@@ -54,7 +54,7 @@ def test_an_error_in_powershell_ends_the_script(aws: AwsConnection, server: AwsS
 def test_nothing_is_sent_to_an_agent_that_is_not_online(
     aws: AwsConnection, server: AwsServer, agent: tuple[str, str] | None
 ) -> None:
-    """A26."""
+    """C30."""
     if agent:
         server.ssm.agents[BOX.id] = agent
     with pytest.raises(InvalidState):

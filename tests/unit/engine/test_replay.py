@@ -244,7 +244,7 @@ def test_a_schedule_stops_at_its_edges() -> None:
 
 
 def test_a_mean_over_cards_proves_rest_only_below_its_share() -> None:
-    """One busy card of eight at 32 % reads 4 % (A16): never idle."""
+    """One busy card of eight at 32 % reads 4 % (A30): never idle."""
     one = make_resource("i-1", cards=8)
     mean = track(one, Metric.GPU_UTIL, lambda hour: 4.0, -6, 48, statistic=Statistic.MEAN, cards=8)
     whole = replace(mean, series=replace(mean.series, gpu_index=None))

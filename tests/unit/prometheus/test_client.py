@@ -140,6 +140,7 @@ def test_a_refusal_is_not_tried_again(server: PrometheusServer, api: Prometheus)
 
 
 def test_no_answer_ends_at_the_deadline(server: PrometheusServer, clock: FakeClock) -> None:
+    """A26: a signal that hangs has a bounded time, and then failed."""
     api = Prometheus(Endpoint("gpus", server.url, deadline=timedelta(seconds=0.3)), clock)
     server.fail(Fault.SILENT)
     with pytest.raises(TimedOut, match=r"no answer within 0\.\d+ s"):

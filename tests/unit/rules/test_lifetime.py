@@ -74,6 +74,15 @@ def test_a_boxs_own_tag_goes_first(tags: dict[str, str] | None, outcome: Outcome
     assert (answer.outcome, answer.reason) == (outcome, reason)
 
 
+@pytest.mark.parametrize(("ago", "missed"), [(16, True), (14, False), (-60, False), (None, False)])
+def test_a_timer_of_the_provider_that_did_not_act_is_told(ago: int | None, missed: bool) -> None:
+    """B10: a box that runs past its own release time; nobody relies on that timer."""
+    at = None if ago is None else NOW - timedelta(minutes=ago)
+    answer = one(make_resource(started_at=NOW - 10 * HOUR, auto_release_at=at), max_age="8h")
+    assert answer.outcome is Outcome.FIRES
+    assert answer.evidence.get("timer_missed") == (at if missed else None)
+
+
 def test_without_a_limit_of_its_own_a_box_is_left_alone() -> None:
     answer = one(make_resource(), tag="costguard:ttl")
     assert (answer.outcome, answer.reason) == (Outcome.CLEAR, "no_ttl")

@@ -55,6 +55,7 @@ def test_since_when_must_be_known() -> None:
 
 
 def test_a_box_stopped_long_ago_and_what_still_costs() -> None:
+    """B04: the second timer runs from the stop, and what goes on being billed is named."""
     box = make_resource("i-1", state=State.STOPPED, stopped_at=NOW - 15 * DAY)
     disk = thing(Kind.DISK, "d-1", depends_on="i-1", name="data")
     elsewhere = thing(Kind.DISK, "d-2", depends_on="i-1", account="other")

@@ -49,7 +49,8 @@ def _lifetime(v: Values, doc: Doc) -> str:
     begin = "created" if v.evidence.get("since") == "creation" else "started"
     ttl = f" (its tag says {v.plain('ttl')})" if "ttl" in v else ""
     cost = f", about {v.money('cost')} since" if "cost" in v else ""
-    return f"{begin} {v.span('age')} ago, allowed {v.span('max_age')}{ttl}, {v.span('over_by')} over{cost}"
+    timer = f"; the provider's own release timer of {v.at('timer_missed')} did not act" if "timer_missed" in v else ""
+    return f"{begin} {v.span('age')} ago, allowed {v.span('max_age')}{ttl}, {v.span('over_by')} over{cost}{timer}"
 
 
 def _budget(v: Values, doc: Doc) -> str:

@@ -51,7 +51,8 @@ def _lifetime(v: Values, doc: Doc) -> str:
     begin = "创建" if v.evidence.get("since") == "creation" else "启动"
     ttl = f"（标签写的 {v.plain('ttl')}）" if "ttl" in v else ""
     cost = f"，超时以来约 {v.money('cost')}" if "cost" in v else ""
-    return f"{begin}已 {v.span('age')}，上限 {v.span('max_age')}{ttl}，超出 {v.span('over_by')}{cost}"
+    timer = f"；云厂商的自动释放定时（{v.at('timer_missed')}）没有执行" if "timer_missed" in v else ""
+    return f"{begin}已 {v.span('age')}，上限 {v.span('max_age')}{ttl}，超出 {v.span('over_by')}{cost}{timer}"
 
 
 def _joined(word: str, moment: str) -> str:

@@ -32,6 +32,9 @@ def test_lifetime() -> None:
         "启动已 2 天 2 小时，上限 2 天（标签写的 48h），超出 2 小时，超时以来约 ¥6.00",
         "started 2 days 2 h ago, allowed 2 days (its tag says 48h), 2 h over, about ¥6.00 since",
     )
+    zh, en = both("lifetime", evidence | {"timer_missed": NOW - timedelta(hours=1)})
+    assert zh.endswith("¥6.00；云厂商的自动释放定时（北京时间 19:00）没有执行")
+    assert en.endswith("¥6.00 since; the provider's own release timer of 19:00 UTC+8 did not act")
 
 
 def test_untagged() -> None:
