@@ -82,6 +82,7 @@ class Box:
     price: Money = field(default_factory=lambda: Money.of("34.74", "CNY"))
     gone: bool = False
     name: str = ""
+    charge_type: ChargeType = ChargeType.ON_DEMAND
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class CloudConnection:
         return Resource(
             ref=ResourceRef("simulated", self._account, self._cloud.regions[0], Kind.VM, box.id),
             name=box.name or f"box-{box.id}", state=state, raw_state=state.value, observed_at=self._cloud.clock.now(),
-            charge_type=ChargeType.ON_DEMAND, sku="gpu.a100", gpus=Gpus("A100", Decimal(1), 81_920), vcpus=16,
+            charge_type=box.charge_type, sku="gpu.a100", gpus=Gpus("A100", Decimal(1), 81_920), vcpus=16,
             created_at=box.started_at, started_at=box.started_at, tags=MappingProxyType(dict(box.tags)),
             price=box.price, price_source="list", group=box.group, protected=box.protected,
         )  # fmt: skip

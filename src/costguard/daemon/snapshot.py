@@ -17,7 +17,6 @@ from costguard.daemon import facts, monitor
 from costguard.daemon.accounts import Account
 from costguard.daemon.billed import Billed
 from costguard.domain.budget import Basis, Interval, Spend
-from costguard.domain.price import Price
 from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
 from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
 from costguard.domain.time import local_midnight
@@ -28,6 +27,7 @@ from costguard.engine.ownership import with_owners
 from costguard.engine.settings import Owner
 from costguard.prometheus.read import ceil
 from costguard.rules.budget import BudgetWhen
+from costguard.rules.spot_price import SpotPriceWhen
 from costguard.store import charges, cycles, inventory, levers, power, prices, sources, states, usage
 from costguard.store.usage import DelayOf
 from costguard.store.window_cache import WindowCache
@@ -107,8 +107,8 @@ class SnapshotBuilder:
             keeps=levers.keeps(conn, now),
             power_events=power.events_since(conn, now - _EVENTS),
             disputed_until=levers.disputed_until(conn, now),
-            spot_prices=_of_charge_type(conn, now, ChargeType.SPOT),
-            on_demand_prices=_of_charge_type(conn, now, ChargeType.ON_DEMAND),
+            spot_prices=prices.holding(conn, ChargeType.SPOT, now - self._dwell, now),
+            on_demand_prices=prices.in_effect(conn, now, ChargeType.ON_DEMAND),
             spend=self._spend(conn, now, known, statuses) if asked & _SPENDERS else (),
             gaps=facts.gaps(conn),
             unattached_since=facts.unattached(conn) if "waste" in asked else {},
@@ -149,6 +149,12 @@ class SnapshotBuilder:
             return late if now is None else now - ceil(now - late, step)
 
         return delay
+
+    @property
+    def _dwell(self) -> timedelta:
+        """How far back some policy asks what the market price was."""
+        whens = [policy.when for policy in self.config.policies]
+        return max((when.length for when in whens if isinstance(when, SpotPriceWhen)), default=timedelta())
 
     @property
     def _rules(self) -> frozenset[str]:
@@ -222,10 +228,6 @@ def intervals(conn: Connection, since: datetime, until: datetime, known: Sequenc
         for i in states.intervals(conn, since, until)
     ]
     return not_seen(priced_later(found, prices_now), seen, until)
-
-
-def _of_charge_type(conn: Connection, now: datetime, charge_type: ChargeType) -> tuple[Price, ...]:
-    return prices.in_effect(conn, now, charge_type)
 
 
 @cache

@@ -65,6 +65,7 @@ _SENTENCES: Mapping[str, str] = {
     "just_started": "it started too recently to be judged",
     "limit_passed": "the market price is above the limit",
     "low_mean": "its cards are little used",
+    "market_price_stale": "its market price was not read lately",
     "market_price_unknown": "no market price is known for its type and zone",
     "new_and_dear": "it is new, and it costs more than the limit",
     "no_cap": "it has no maximum price",

@@ -88,6 +88,9 @@ def _one(
     market = (resource.ref.provider, resource.ref.region, resource.sku or "")
     zones = _zones(markets.get(market, ()), now)
     points = _points(zones, zone)
+    if points and _stale(snapshot, resource.ref.account):
+        # What held when it was last asked for is no price of now.
+        return judged(resource, Outcome.UNKNOWN, "market_price_stale", evidence={"zone": zone, "sku": resource.sku})
     evidence: dict[str, EvidenceValue] = {"zone": zone, "cap": resource.spot_cap, "sku": resource.sku}
     unknown: list[str] = []
     if points:
@@ -116,6 +119,12 @@ def _one(
     if unknown:
         return judged(resource, Outcome.UNKNOWN, unknown[0], evidence=evidence)
     return judged(resource, Outcome.CLEAR, "below_limit", evidence=evidence)
+
+
+def _stale(snapshot: Snapshot, account: str) -> bool:
+    """Whether market prices are asked for, and no answer came lately."""
+    asked = [s for s in snapshot.sources if s.account == account and s.source == "spot_prices"]
+    return bool(asked) and not any(status.fresh(snapshot.now) for status in asked)
 
 
 def _zones(prices: Sequence[Price], now: datetime) -> Mapping[str | None, list[Price]]:

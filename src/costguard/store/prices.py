@@ -1,7 +1,7 @@
 """Prices: change points per key and source. What is not known is not there, and zero is not a price."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, select
@@ -77,6 +77,17 @@ def between(conn: Connection, charge_type: ChargeType, since: datetime, until: d
     """The change points of every key in [since, until), oldest first."""
     query = select(table).where(table.c.charge_type == charge_type, table.c.since >= since, table.c.since < until)
     return _all(conn, query.order_by(table.c.since, table.c.id))
+
+
+def holding(conn: Connection, charge_type: ChargeType, since: datetime, until: datetime) -> tuple[Price, ...]:
+    """What held at any moment of [since, until], oldest first: the point in effect at ``since`` and each one after it.
+
+    Of several sources of one key the book's alone.
+    """
+    found = {*in_effect(conn, since, charge_type), *between(conn, charge_type, since, until + timedelta.resolution)}
+    book = {price.key for price in found if price.source == "book"}
+    kept = [price for price in found if price.source == "book" or price.key not in book]
+    return tuple(sorted(kept, key=lambda price: (price.since, price.key, price.source)))
 
 
 def _is(key: PriceKey) -> ColumnElement[bool]:

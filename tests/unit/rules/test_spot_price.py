@@ -12,8 +12,9 @@ from costguard.domain.finding import Judgement, Outcome
 from costguard.domain.money import Money
 from costguard.domain.price import Price
 from costguard.domain.resource import ChargeType, Ends, Resource, State, StopEffect
+from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.rules.spot_price import SpotPriceWhen, judge
-from costguard.testing.builders import HOUR, NOW, cny, make_price, make_resource, make_snapshot, usd
+from costguard.testing.builders import HOUR, MINUTE, NOW, cny, make_price, make_resource, make_snapshot, usd
 
 
 def spot(**fields: Any) -> Resource:
@@ -79,6 +80,19 @@ def test_the_market_is_that_of_the_boxs_own_zone_type_and_region() -> None:
     nowhere = spot(attributes={})
     assert said(ABOVE, market("36", zone="b"), box=nowhere) == "fires: limit_passed", "there is only one"
     assert said(ABOVE, market("36", zone="b"), market("36", zone="c"), box=nowhere) == "unknown: market_price_unknown"
+
+
+def test_a_price_that_was_not_read_lately_is_unknown() -> None:
+    """H01: the feed fails while the price is high; nobody knows what it is by now."""
+    for state, age, expected in (
+        (SourceState.OK, 15, "fires: limit_passed"),
+        (SourceState.OK, 25, "unknown: market_price_stale"),
+        (SourceState.DENIED, 5, "unknown: market_price_stale"),
+    ):
+        fed = SourceStatus("prod", "-", "spot_prices", state, NOW - age * MINUTE, 10 * MINUTE)
+        assert said(ABOVE, market("36"), sources=(fed,)) == expected
+    other = SourceStatus("other", "-", "spot_prices", SourceState.DENIED, None, 10 * MINUTE)
+    assert said(ABOVE, market("36"), sources=(other,)) == "fires: limit_passed"
 
 
 def test_the_cheaper_zone_is_named() -> None:

@@ -1,0 +1,45 @@
+"""What rules are shown: from the database to one frozen snapshot."""
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+from costguard.app.once import run_once
+from costguard.domain.money import Money
+from costguard.domain.price import Price, PriceKey
+from costguard.domain.resource import ChargeType
+from costguard.store import prices
+from costguard.testing.clock import FakeClock
+from tests.daemon.rig import HOUR, MINUTE, REGION, Cloud, configure, rows, start
+from tests.fakes.slack import SlackServer
+
+DEAR = """\
+policies:
+  - name: dear-spot
+    rule: spot_price
+    match: all
+    when: {above: "12 CNY/h", for: 2h}
+    respond:
+      - {do: warn}
+      - {after: 30m, do: stop}
+"""
+
+
+def test_a_market_price_that_moves_above_its_limit_is_above_it(
+    tmp_path: Path, migrated_sqlite: Path, clock: FakeClock, cloud: Cloud, slack: SlackServer
+) -> None:
+    """H09: for three hours above the limit, and never two hours the same."""
+    cloud.boxes["a"].charge_type = ChargeType.SPOT
+    shutil.copy(migrated_sqlite, tmp_path / "costguard.db")
+    app = start(configure(tmp_path, slack.webhook_url, policies=DEAR), cloud, clock)
+    key = PriceKey("simulated", REGION, "gpu.a100", ChargeType.SPOT, "a")
+    now = clock.now()
+    history = (("5", 5 * HOUR), ("36", 3 * HOUR), ("40", HOUR), ("38", 10 * MINUTE))
+    with app.database.write() as conn:
+        prices.record(conn, [Price(key, Money.of(amount, "CNY"), now - ago, "spot") for amount, ago in history])
+    result = run_once(app)
+    (finding,) = result.evaluation.findings
+    assert finding.evidence["above_for"] == 3 * HOUR
+    assert finding.evidence["market_price"] == Money.of("38", "CNY")
+    assert [row.since for row in rows(app.database)] == [now - timedelta(hours=3)]
+    app.close()
