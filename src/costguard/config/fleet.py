@@ -408,7 +408,7 @@ def _window(
         return None
     return UsageWindow(
         series=series, start=now - spec.length, end=now, period=PERIOD, samples=samples, expected=expected,
-        max=highest, mean=mean, p95=highest, last=mean, first_at=last - (samples - 1) * PERIOD, last_at=last,
+        max=highest, mean=mean, last=mean, first_at=last - (samples - 1) * PERIOD, last_at=last,
     )  # fmt: skip
 
 

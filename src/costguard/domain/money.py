@@ -10,12 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
+from functools import lru_cache
 from typing import Self
 
 NANOS = 1_000_000_000
 _HOUR_US = 3_600_000_000
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _SYMBOLS = {"CNY": "¥", "USD": "$", "EUR": "€", "GBP": "£", "HKD": "HK$", "JPY": "JP¥"}
+
+
+@lru_cache(maxsize=512)
+def _is_currency(code: str) -> bool:
+    return _CURRENCY.fullmatch(code) is not None
 
 
 class CurrencyMismatch(ValueError):
@@ -32,7 +38,7 @@ class Money:
     def __post_init__(self) -> None:
         if type(self.nanos) is not int:
             raise TypeError(f"nanos must be an int, got {type(self.nanos).__name__}")
-        if not _CURRENCY.fullmatch(self.currency):
+        if not _is_currency(self.currency):
             raise ValueError(f"not an ISO 4217 currency: {self.currency!r}")
 
     @classmethod

@@ -78,7 +78,7 @@ class UsageWindow:
 
     ``samples`` of ``expected`` (the window's length by the finest period of a sample in it) arrived; ``coverage`` =
     min(1, samples / expected), 0..1. What a source told sooner than it has to (after ``end``) counts in all but these.
-    ``period`` is that of the newest sample, ``last_at`` its end. ``p95`` is the nearest-rank 95th percentile.
+    ``period`` is that of the newest sample, ``last_at`` its end.
     """
 
     series: Series
@@ -89,7 +89,6 @@ class UsageWindow:
     expected: int
     max: float
     mean: float
-    p95: float
     last: float
     first_at: datetime
     last_at: datetime

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from costguard.domain.action import Action
 from costguard.domain.copies import copy_with
@@ -22,6 +22,7 @@ from costguard.rules.kind import ActivityTests
 _MICRO = timedelta(microseconds=1)
 _NOTHING = timedelta()
 _WINDOW = timedelta(minutes=30) // _MICRO
+_FOREVER = 1 << 62
 
 Levels = tuple[tuple[Metric, float], ...]
 
@@ -53,12 +54,20 @@ class Windows(Mapping[WindowSpec, tuple[UsageWindow, ...]]):
     def __init__(self, box: "Box", at: int) -> None:
         self._box, self._at = box, at
         self._made: dict[WindowSpec, tuple[UsageWindow, ...]] = {}
+        self._spans: dict[tuple[int, timedelta], Span] = {}
 
     def __getitem__(self, spec: WindowSpec) -> tuple[UsageWindow, ...]:
         found = self._made.get(spec)
         if found is None:
-            found = self._made[spec] = self._box.window(spec, self._at)
+            found = self._made[spec] = self._box.window(spec.metric, self._span(spec))
         return found
+
+    def _span(self, spec: WindowSpec) -> Span:
+        end = self._at - self._box.delay(spec.metric)
+        key = end, spec.length
+        if key not in self._spans:
+            self._spans[key] = Span(end, spec.length)
+        return self._spans[key]
 
     def __iter__(self) -> Iterator[WindowSpec]:
         return iter(self._made)
@@ -119,7 +128,8 @@ class Box:
             track.trim(before)
         self._busy.clear()
 
-    def _delay(self, metric: Metric) -> int:
+    def delay(self, metric: Metric) -> int:
+        """How late (µs) a metric is told."""
         return self.account.metric_delay.get(metric, _NOTHING) // _MICRO
 
     @property
@@ -133,7 +143,7 @@ class Box:
             times: set[int] = set()
             for series, track in self.tracks.items():
                 if series.metric in wanted and track.at:
-                    delay = self._delay(series.metric)
+                    delay = self.delay(series.metric)
                     found = track.at_work(wanted[series.metric], track.at[0] - 1, track.at[-1])
                     times.update([at + delay for at in found] if delay else found)
             self._busy[levels] = sorted(times)
@@ -158,7 +168,7 @@ class Box:
         for series, track in self.tracks.items():
             if series.metric not in wanted or not track.at:
                 continue
-            delay = self._delay(series.metric)
+            delay = self.delay(series.metric)
             if track.at[0] > since:
                 yield track.at[0] + delay, track.at[0] + delay + length
             for _, end in track.holes(since):
@@ -192,9 +202,11 @@ class Box:
 
     def next_quiet(self, tests: ActivityTests, after: int, until: int) -> int | None:
         """The first moment in (after, until] at which every source had been quiet for half an hour."""
-        times = [at for at in self.busy(_levels(tests)) if at > after - _WINDOW]
-        for a, b in pairwise((*times, until + _WINDOW + 1)):
-            if b - a > _WINDOW and after < a + _WINDOW <= until:
+        times = self.busy(_levels(tests))
+        for a, b in pairwise(chain(islice(times, bisect_right(times, after - _WINDOW), None), (_FOREVER,))):
+            if a + _WINDOW > until:
+                return None
+            if b - a > _WINDOW:
                 return a + _WINDOW
         return None
 
@@ -217,27 +229,26 @@ class Box:
     def next_work(self, tests: ActivityTests, after: int, until: int) -> int | None:
         """The end of the first sample in (after, until] that shows work, by the tests of a policy's busy guard."""
         wanted = dict(_levels(tests))
-        found = [
-            times[0]
-            for series, track in self.tracks.items()
-            if series.metric in wanted and (times := track.at_work(wanted[series.metric], after, until))
-        ]
-        return min(found, default=None)
+        found: int | None = None
+        for series, track in self.tracks.items():
+            if (level := wanted.get(series.metric)) is not None:
+                earlier = track.first_work(level, after, until if found is None else found)
+                found = found if earlier is None else earlier
+        return found
 
     def windows(self, now: datetime) -> "Windows":
         """The windows of every series, as the snapshot of a cycle has them."""
         return Windows(self, micros(now))
 
-    def window(self, spec: WindowSpec, at: int) -> tuple[UsageWindow, ...]:
-        """Those of one spec at ``at`` (µs); samples from before the start do not count."""
-        tracks = self.by_metric.get(spec.metric)
-        if tracks is None:
-            return ()
+    def window(self, metric: Metric, span: Span) -> tuple[UsageWindow, ...]:
+        """Those of one metric over ``span``; samples from before the start do not count."""
         started = self.resource.started_at
         begun = micros(started) if started is not None else 0
-        span = Span(at - self._delay(spec.metric), spec.length)
-        found = (track.window(span, begun) for track in tracks)
-        return tuple(window for window in found if window is not None)
+        return tuple(
+            window
+            for track in self.by_metric.get(metric, ())
+            if (window := track.window(span, begun)) is not None
+        )  # fmt: skip
 
     # --- power
 
@@ -257,5 +268,7 @@ class Box:
         return copy_with(self.resource, observed_at=now, price=price)
 
     def power_events(self, since: datetime) -> tuple[PowerEvent, ...]:
+        """Those since ``since``; the older ones are forgotten."""
         ref = self.resource.ref
-        return tuple(PowerEvent(ref, at, "stop" if ours else "start", ours) for at, ours in self.events if at >= since)
+        self.events = [event for event in self.events if event[0] >= since]
+        return tuple(PowerEvent(ref, at, "stop" if ours else "start", ours) for at, ours in self.events)

@@ -16,7 +16,7 @@ from costguard.domain.snapshot import Snapshot
 from costguard.domain.usage import WindowSpec
 from costguard.engine.activity import ACTIVITY_WINDOWS
 from costguard.engine.ladder import rungs_for
-from costguard.rules.kind import RuleKind
+from costguard.rules.kind import ActivityTests, RuleKind
 from costguard.rules.match import Matcher, compile_match
 from costguard.rules.policy import Policy
 from costguard.rules.registry import kind_of
@@ -25,12 +25,14 @@ from costguard.rules.scope import scoped
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A policy made ready once: its kind, its matcher, its hash."""
+    """A policy made ready once: its kind, its matcher, its hash, the windows that it reads, its tests of activity."""
 
     policy: Policy
     kind: RuleKind[Any]
     matcher: Matcher
     hash: str
+    needs: frozenset[WindowSpec]
+    activity: ActivityTests
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,10 @@ class Evaluation:
 
 
 def prepare(policy: Policy) -> Prepared:
-    return Prepared(policy, kind_of(policy), compile_match(policy.match), policy.content_hash)
+    kind, when = kind_of(policy), policy.when
+    return Prepared(
+        policy, kind, compile_match(policy.match), policy.content_hash, kind.needs(when), kind.activity(when)
+    )
 
 
 def windows_needed(policies: Iterable[Policy]) -> frozenset[WindowSpec]:

@@ -68,7 +68,7 @@ class Case:
         """What its sources say of it, by the policy's own tests; asked by two guards."""
         if self.resource is None:
             return None
-        return activity_of(self.resource, self.snapshot, self.ready.kind.activity(self.ready.policy.when))
+        return activity_of(self.resource, self.snapshot, self.ready.activity)
 
 
 Guard = Callable[[Case], Verdict | None]
@@ -92,7 +92,7 @@ def _stale(case: Case) -> Verdict | None:
     if snapshot.now - resource.observed_at > 2 * status.interval:
         return deny(GuardCode.STALE, "the resource was last seen more than two polls ago")
     usage = snapshot.source(resource.ref.account, resource.ref.region, "usage")
-    if case.ready.kind.needs(case.ready.policy.when) and usage is not None and not usage.fresh(snapshot.now):
+    if case.ready.needs and usage is not None and not usage.fresh(snapshot.now):
         return deny(GuardCode.STALE, _aged(usage, "usage"))
     return None
 

@@ -5,10 +5,11 @@ Samples come in chunks of time, so that a month of a large fleet needs the memor
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import chain, compress, pairwise
+from typing import Any
 
 from costguard.domain.budget import Interval, Spend
 from costguard.domain.charge import Balance
@@ -31,7 +32,7 @@ def micros(at: datetime) -> int:
 
 def moment(at: int) -> datetime:
     """The inverse of :func:`micros` (aware UTC)."""
-    return EPOCH + timedelta(microseconds=at)
+    return EPOCH + _MICRO * at
 
 
 @dataclass(slots=True)
@@ -48,11 +49,12 @@ class Track:
     values: "array[float]" = field(default_factory=lambda: array("d"))
 
     @classmethod
-    def of(cls, series: Series, rows: Sequence[tuple[int, float, int]]) -> "Track":
+    def of(cls, series: Series, rows: Iterable[tuple[int, float, int]]) -> "Track":
         """From (at, value, period) rows in time order, all in µs."""
-        if not rows:
+        flat: list[Any] = list(chain.from_iterable(rows))  # by far the fastest way to take rows apart
+        if not flat:
             return cls(series)
-        at, values, periods = zip(*rows, strict=True)
+        at, values, periods = flat[::3], flat[1::3], flat[2::3]
         changes = [(at[0], periods[0])]
         if periods.count(periods[0]) != len(periods):
             changes += [(at[i + 1], b) for i, (a, b) in enumerate(pairwise(periods)) if a != b]
@@ -71,21 +73,30 @@ class Track:
 
     def period(self, at: int) -> int:
         """The period of the sample at ``at`` (µs)."""
+        if len(self.periods) == 1:
+            return self.periods[0][1]
         return self.periods[max(0, bisect_right(self.periods, (at, _FOREVER)) - 1)][1]
+
+    def _finest(self, first: int, last: int) -> int:
+        """The finest period of the samples from ``first`` to ``last`` (µs, both with a sample)."""
+        if len(self.periods) == 1:
+            return self.periods[0][1]
+        return min(self.period(first), *(period for at, period in self.periods if first < at <= last))
 
     def at_work(self, level: float, since: int, until: int) -> list[int]:
         """When (µs), in (since, until], a value reached ``level``: of a mean over n cards the n-th part, as below it
         alone all are at rest."""
+        return list(self._at_work(level, since, until))
+
+    def first_work(self, level: float, since: int, until: int) -> int | None:
+        """The first of :meth:`at_work`; None without any."""
+        return next(self._at_work(level, since, until), None)
+
+    def _at_work(self, level: float, since: int, until: int) -> Iterator[int]:
         low, high = bisect_right(self.at, since), bisect_right(self.at, until)
-        values = self.values[low:high]
         if self.series.statistic is Statistic.MEAN and self.series.cards > 1:
             level /= self.series.cards
-        if not values or max(values) < level:
-            return []
-        times = self.at[low:high]
-        if min(values) >= level:
-            return times.tolist()
-        return [at for at, value in zip(times, values, strict=True) if value >= level]
+        return compress(self.at[low:high], map(level.__le__, self.values[low:high]))
 
     def holes(self, since: int) -> list[tuple[int, int]]:
         """Where samples are missing: the last before and the first after, for holes that end after ``since`` (µs)."""
@@ -116,11 +127,11 @@ class Track:
         if low >= high:
             return None
         values = self.values[low:high]
-        count, period = high - low, self.period(at[high - 1])
+        count, first, last = high - low, at[low], at[high - 1]
         return UsageWindow(
-            self.series, span.start, span.end, timedelta(microseconds=period), count,
-            max(1, (span.high - span.low) // period), max(values), sum(values) / count,
-            sorted(values)[(95 * count + 99) // 100 - 1], values[-1], moment(at[low]), moment(at[high - 1]),
+            self.series, span.start, span.end, timedelta(microseconds=self.period(last)), count,
+            max(1, (span.high - span.low) // self._finest(first, last)), max(values), sum(values) / count,
+            values[-1], moment(first), moment(last),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ budget of the same size, which real calls use up as well, and never uses up a re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Answer, GuardCode, Response, Verdict
@@ -27,6 +28,23 @@ def counted(action: Action, now: datetime) -> bool:
     return action.state.in_flight or (action.executed_at is not None and action.executed_at > now - HOUR)
 
 
+class _Places:
+    """What is used up, by (policy, account, dry run), and since when; what was stopped, by (policy, account)."""
+
+    def __init__(self) -> None:
+        self.used: Counter[tuple[str, str, bool]] = Counter()
+        self.oldest: dict[tuple[str, str, bool], datetime] = {}
+        self.stopped: Counter[tuple[str, str]] = Counter()
+
+    def take(self, action: Action, at: datetime) -> None:
+        account = action.subject.account
+        for key in ((action.policy, ""), (action.policy, account), ("", ""), ("", account)):
+            for dry in (True,) if action.dry_run else (False, True):
+                slot = (*key, dry)
+                self.used[slot] += 1
+                self.oldest[slot] = min(at, self.oldest.get(slot, at))
+
+
 class Limits:
     """The places that are left, in one cycle. ``ask`` looks, ``take`` uses one up.
 
@@ -37,14 +55,18 @@ class Limits:
         self, evaluation: Evaluation, snapshot: Snapshot, settings: EngineSettings, actions: Iterable[Action]
     ) -> None:
         self._evaluation, self._snapshot, self._settings = evaluation, snapshot, settings
-        self._used: Counter[tuple[str, str, bool]] = Counter()
-        self._stopped: Counter[tuple[str, str]] = Counter()
-        self._oldest: dict[tuple[str, str, bool], datetime] = {}
-        for action in {a.id: a for a in actions}.values():
-            if counted(action, snapshot.now):
-                self._count(action, action.executed_at or action.ended_at or snapshot.now)
+        self._actions = {a.id: a for a in actions}.values()
+
+    @cached_property
+    def _places(self) -> _Places:
+        """Made when they are first asked for: in most cycles nothing is due."""
+        now, places = self._snapshot.now, _Places()
+        for action in self._actions:
+            if counted(action, now):
+                places.take(action, action.executed_at or action.ended_at or now)
                 if action.state is ActionState.DONE:
-                    self._stopped.update(((action.policy, action.subject.account), ("", action.subject.account)))
+                    places.stopped.update(((action.policy, action.subject.account), ("", action.subject.account)))
+        return places
 
     def ask(self, policy: str, account: str, dry: bool) -> Verdict | None:
         """LIMIT (with the moment at which a place gets free) when none is left; None when there is one."""
@@ -57,8 +79,8 @@ class Limits:
             (("", account), self._share(self._settings.share, "", account), f"share of all boxes in {account}"),
         )
         for (name, where), most, what in checks:
-            if most is not None and self._used[name, where, dry] >= most:
-                since = self._oldest.get((name, where, dry), self._snapshot.now)
+            if most is not None and self._places.used[name, where, dry] >= most:
+                since = self._places.oldest.get((name, where, dry), self._snapshot.now)
                 reason = f"limit reached: {what} is {most}"
                 return Verdict(Answer.DEFER, GuardCode.LIMIT, reason, since + HOUR)
         return None
@@ -66,20 +88,12 @@ class Limits:
     def take(self, action: Action) -> None:
         """One more on its way now."""
         if action.response in _COUNTED:
-            self._count(action, self._snapshot.now)
-
-    def _count(self, action: Action, at: datetime) -> None:
-        account = action.subject.account
-        for key in ((action.policy, ""), (action.policy, account), ("", ""), ("", account)):
-            for dry in (True,) if action.dry_run else (False, True):
-                slot = (*key, dry)
-                self._used[slot] += 1
-                self._oldest[slot] = min(at, self._oldest.get(slot, at))
+            self._places.take(action, self._snapshot.now)
 
     def _share(self, percent: float | None, policy: str, account: str) -> int | None:
         """max(1, floor(share × running resources matched)); what was stopped within the hour ran when it began,
         so that the first stop of a plan does not take away the place of its last."""
         if percent is None:
             return None
-        base = self._evaluation.running.get((policy, account), 0) + self._stopped[policy, account]
+        base = self._evaluation.running.get((policy, account), 0) + self._places.stopped[policy, account]
         return max(1, int(percent * base / 100 + 1e-9))

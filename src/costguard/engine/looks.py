@@ -68,10 +68,10 @@ def next_looks(climb: Climb, box: Box, now: int, loaded: int, step: int, setting
     if verdict.until is not None and micros(verdict.until) > now:
         yield micros(verdict.until)
     elif verdict.code is GuardCode.BUSY:
-        quiet = box.next_quiet(climb.ready.kind.activity(climb.ready.policy.when), now, loaded)
+        quiet = box.next_quiet(climb.ready.activity, now, loaded)
         yield quiet if quiet is not None else loaded
     elif verdict.code is GuardCode.UNKNOWN:
-        yield box.next_known(climb.ready.kind.activity(climb.ready.policy.when), now, loaded, step)
+        yield box.next_known(climb.ready.activity, now, loaded, step)
     elif verdict.code is GuardCode.LIMIT:
         yield now + step
     elif verdict.code not in _FOR_GOOD and ladder.next_acting(row.rung) is not None:

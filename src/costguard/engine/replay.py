@@ -108,7 +108,7 @@ class _Replay:
         self.first_sample: int | None = None
         self.until = micros(history.until)
         self.loaded = micros(history.since)
-        self.last_now = history.since - history.step
+        self.last_look = micros(history.since) - self.step
 
     def run(self) -> Replayed:
         history = self.history
@@ -157,7 +157,7 @@ class _Replay:
 
     def _wake(self, box: Box, at: int) -> None:
         """Looks at the box at the first step at or after ``at``, but never at a time that is over."""
-        entry = (max(-(-at // self.step) * self.step, micros(self.last_now) + self.step), box.number)
+        entry = (max(-(-at // self.step) * self.step, self.last_look + self.step), box.number)
         if entry not in self.queued:
             self.queued.add(entry)
             heapq.heappush(self.queue, entry)
@@ -281,7 +281,7 @@ class _Replay:
         assert box.run is not None, "what is stopped runs"
         self._over(row, "stopped", now)
         ready = self.prepared[row.policy]
-        box.out = Out(now, row, box.run, ready.kind.activity(ready.policy.when))
+        box.out = Out(now, row, box.run, ready.activity)
         box.rows.pop(row.id, None)
         self._gone(box, now, "other")
         box.events.append((now, True))
@@ -328,7 +328,7 @@ class _Replay:
         self.notes.update(n.finding.policy for n in found.notices if n.kind is NoticeKind.NOTIFY)
         for row in (*found.updates, *found.inserts):
             self._keep(by_key[row.subject.key], row, now)
-        self.last_now = now
+        self.last_look = micros(now)
         verdicts = {decision.action_id: decision for decision in found.decisions}
         for box in boxes:
             if box.run is not None and box.out is None:
@@ -355,7 +355,7 @@ class _Replay:
             timezone=history.timezone,
             currency=history.currency,
             self_ids=history.self_ids,
-            last_run=min(self.last_now, now - history.step),
+            last_run=min(moment(self.last_look), now - history.step),
         )
 
     def _keep(self, box: Box, row: Action, now: datetime) -> None:

@@ -3,6 +3,7 @@
 ``costguard.replay/1`` is made here. Pure.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -109,10 +110,17 @@ class Replayed:
 
 def saved(stops: Iterable[Stop], rates: Rates) -> tuple[Money, tuple[Money, ...]]:
     """The sum in the reporting currency, and what has no rate."""
+    return _sum([(stop, stop.saved(rates)) for stop in stops], rates)
+
+
+_Worth = tuple[Stop, tuple[Money, tuple[Money, ...]]]
+"""A stop with what it saves."""
+
+
+def _sum(stops: Iterable[_Worth], rates: Rates) -> tuple[Money, tuple[Money, ...]]:
     whole = Money.zero(rates.currency)
     apart: list[Money] = []
-    for stop in stops:
-        money, rest = stop.saved(rates)
+    for _, (money, rest) in stops:
         whole += money
         apart += rest
     sums: Counter[str] = Counter()
@@ -128,22 +136,23 @@ def by_day(stops: Iterable[Stop], since: datetime, until: datetime, zone: ZoneIn
         marks.append(min(until, midnight_after(marks[-1], zone)))
     days = {low.astimezone(zone).date(): Money.zero(rates.currency) for low in marks[:-1]}
     for stop in stops:
-        for low, high in pairwise(marks):
+        begun = max(0, bisect_right(marks, stop.at) - 1)
+        for low, high in pairwise(marks[begun : bisect_left(marks, stop.until) + 1]):
             first, last = max(low, stop.at), min(high, stop.until)
-            if first < last:
-                days[low.astimezone(zone).date()] += rates.total(stop.run.cost(first, last), first).money
+            days[low.astimezone(zone).date()] += rates.total(stop.run.cost(first, last), first).money
     return days
 
 
 def document(result: Replayed, name: str, rates: Rates, zone: ZoneInfo) -> dict[str, object]:
     """One entry of ``versions``: the totals, each policy, each day, each stop (the dearest first)."""
-    whole, apart = saved(result.stops, rates)
+    worth = [(stop, stop.saved(rates)) for stop in result.stops]
+    whole, apart = _sum(worth, rates)
     days = by_day(result.stops, result.since, result.until, zone, rates)
-    stops = sorted(result.stops, key=lambda s: (-s.saved(rates)[0].nanos, s.at, s.subject.key))
+    dearest = sorted(worth, key=lambda pair: (-pair[1][0].nanos, pair[0].at, pair[0].subject.key))
     return {
         "name": name,
         "told": sum(result.told.values()),
-        **_counts(result.warnings, result.stops, rates),
+        **_counts(result.warnings, worth, rates),
         "apart": [_money(money) for money in apart],
         "unpriced_stops": sum(not stop.priced for stop in result.stops),
         "policies": [
@@ -154,7 +163,7 @@ def document(result: Replayed, name: str, rates: Rates, zone: ZoneInfo) -> dict[
                 "told": result.told.get(policy, 0),
                 **_counts(
                     [w for w in result.warnings if w.policy == policy],
-                    [s for s in result.stops if s.policy == policy],
+                    [pair for pair in worth if pair[0].policy == policy],
                     rates,
                 ),
             }
@@ -163,7 +172,7 @@ def document(result: Replayed, name: str, rates: Rates, zone: ZoneInfo) -> dict[
         "skipped": [_why_not(policy, why) for policy, why in result.skipped.items()],
         "partly": [_why_not(policy, why) for policy, why in result.partly.items()],
         "by_day": [{"key": day.isoformat(), "amount": _money(money)} for day, money in days.items()],
-        "stops": [_stop(stop, rates) for stop in stops],
+        "stops": [_stop(stop, worth) for stop, (worth, _) in dearest],
         "warnings": [
             {
                 "policy": w.policy,
@@ -183,18 +192,18 @@ def _why_not(policy: str, why: str) -> dict[str, object]:
     return {"policy": policy, "reason": WHY_NOT[why].en, "reason_zh": WHY_NOT[why].zh}
 
 
-def _counts(warnings: Sequence[Warned], stops: Sequence[Stop], rates: Rates) -> dict[str, object]:
+def _counts(warnings: Sequence[Warned], stops: Sequence[_Worth], rates: Rates) -> dict[str, object]:
     return {
         "warned": len(warnings),
         "outcomes": dict(sorted(Counter(w.outcome for w in warnings).items())),
         "stopped": len(stops),
-        "hit_within_hour": sum(stop.hits(HOUR) for stop in stops),
-        "hit_within_day": sum(stop.hits(DAY) for stop in stops),
-        "saved": _money(saved(stops, rates)[0]),
+        "hit_within_hour": sum(stop.hits(HOUR) for stop, _ in stops),
+        "hit_within_day": sum(stop.hits(DAY) for stop, _ in stops),
+        "saved": _money(_sum(stops, rates)[0]),
     }
 
 
-def _stop(stop: Stop, rates: Rates) -> dict[str, object]:
+def _stop(stop: Stop, worth: Money) -> dict[str, object]:
     return {
         "policy": stop.policy,
         "rule": stop.rule,
@@ -206,7 +215,7 @@ def _stop(stop: Stop, rates: Rates) -> dict[str, object]:
         "work_at": None if stop.work_at is None else instant(stop.work_at),
         "hit_within_hour": stop.hits(HOUR),
         "hit_within_day": stop.hits(DAY),
-        "saved": _money(stop.saved(rates)[0]) if stop.priced else None,
+        "saved": _money(worth) if stop.priced else None,
         "evidence": encode(stop.evidence),
     }
 

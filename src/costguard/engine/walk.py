@@ -129,7 +129,8 @@ class Walk:
     def _first_warning(self, index: int) -> Verdict | None:
         acting = self.ladder.next_acting(index)
         assert acting is not None, "a first warning announces something"
-        if answer_of(self.case(acting), GuardCode.PAUSED) is not None:
+        case = self.case(acting)
+        if answer_of(case, GuardCode.PAUSED) is not None:
             return None
         grace = self.ladder.grace(acting)
         opening = opening_of(self.ready.policy, self.snapshot, self.settings, self.snapshot.now + grace)
@@ -139,7 +140,7 @@ class Walk:
         if self.dry is not None:
             # A dry run's warning is recorded, and counts as delivered.
             self.action = copy_with(self.action, warned_at=self.snapshot.now, heard=self._heard())
-            never = self._never(acting)
+            never = _never(case)
             what = (
                 f"would advise: {never.reason}"
                 if never
@@ -148,10 +149,10 @@ class Walk:
             self._line(LedgerKind.RECORDED, what)
             return None
         rung = self.ladder.rungs[index]
-        if self._hushed() or self.action.warning_id is not None:
+        if self.action.warning_id is not None or _hushed(case):
             return None
         to = rung.to or ()
-        if (never := self._never(acting)) is not None:
+        if (never := _never(case)) is not None:
             if self.action.code is not never.code:
                 about = f"advice:{never.code.value}"
                 self._notice(NoticeKind.NOTIFY, about, rung=rung, to=to, code=never.code, reason=never.reason)
@@ -166,28 +167,17 @@ class Walk:
         owner = whose(self.resource, self.snapshot) if self.resource is not None else None
         return self.action.heard if owner is None else {**self.action.heard, owner: self.snapshot.now}
 
-    def _never(self, acting: int) -> Verdict | None:
-        """The first guard that will never let this rung act."""
-        case = self.case(acting)
-        return next((never for code in ADVISE if (never := answer_of(case, code)) is not None), None)
-
     def _warn_again(self, index: int) -> None:
         assert self.acting is not None, "called for a ladder that acts"
         due = self.ladder.due(self.action, self.acting)
         rung = self.ladder.rungs[index]
         if self.dry is not None:
             self._line(LedgerKind.RECORDED, "would warn again")
-        elif due is not None and due > self.snapshot.now and not self._hushed():
+        elif due is not None and due > self.snapshot.now and not _hushed(self.case(self.acting)):
             self._notice(
                 NoticeKind.WARN, f"rung{index}", rung=rung, to=rung.to or (), due_at=due, not_after=due,
                 do=self.ladder.rungs[self.acting].do,
             )  # fmt: skip
-
-    def _hushed(self) -> bool:
-        if self.acting is None:
-            return False
-        case = self.case(self.acting)
-        return any(answer_of(case, code) is not None for code in HUSH)
 
     def _repeat(self) -> None:
         """A ladder whose rungs are all told is told again every ``repeat``, for as long as it holds."""
@@ -295,3 +285,12 @@ class Walk:
         if not waiting or (self.action.retry_at is not None and self.action.retry_at > now):
             return ActionState.DEFERRED
         return ActionState.WARNED if self.action.warned_at is not None else ActionState.PROPOSED
+
+
+def _never(case: Case) -> Verdict | None:
+    """The first guard that will never let this rung act."""
+    return next((never for code in ADVISE if (never := answer_of(case, code)) is not None), None)
+
+
+def _hushed(case: Case) -> bool:
+    return any(answer_of(case, code) is not None for code in HUSH)

@@ -4,9 +4,11 @@ What counts is the edge: a box that somebody starts after it may run until the n
 was there to see is caught up for a while, and then it has passed.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Self
 from zoneinfo import ZoneInfo
 
@@ -58,31 +60,41 @@ class OffTime:
 
 def off_time(when: ScheduleWhen, now: datetime, zone: ZoneInfo, calendar: Calendar) -> OffTime | None:
     """The off time at ``now``; None while boxes may run. ``zone`` is for lines without a zone of their own."""
-    off, on = (_spans(lines, now, zone, calendar) for lines in (when.off, when.on))
-    stretch = next((s for s in _without(_merged(off), _merged(on)) if s[0] <= now < s[1]), None)
+    off, on = (tuple(_of_today(line.to_range(zone), now) for line in lines) for lines in (when.off, when.on))
+    marks, stretches = _around(off, on, calendar)
+    stretch = next((s for s in stretches if s[0] <= now < s[1]), None)
     if stretch is None:
         return None
     begin, end = stretch
-    marks = {begin, *(span[0] for span in off), *(span[1] for span in on)}
-    edges = tuple(sorted(mark for mark in marks if begin <= mark <= now))
+    edges = marks[bisect_left(marks, begin) : bisect_right(marks, now)]
     return OffTime(edges, end if end < now + timedelta(days=_AHEAD - 1) else None)
 
 
-def _spans(lines: Sequence[TimeGrammar], now: datetime, zone: ZoneInfo, calendar: Calendar) -> list[Span]:
-    """Every span of these lines that begins within the days around ``now``."""
-    found: list[Span] = []
-    for line in lines:
-        times = line.to_range(zone)
-        today = now.astimezone(times.timezone).date()
-        days = (today + timedelta(days=n) for n in range(-_BACK, _AHEAD))
-        found += [span for day in days if times.on_day(day, calendar) and (span := _span(times, day)) is not None]
-    return found
+def _of_today(times: TimeRange, now: datetime) -> tuple[TimeRange, date]:
+    """With the local date of ``now``."""
+    return times, now.astimezone(times.timezone).date()
 
 
-def _span(times: TimeRange, day: date) -> Span | None:
-    """None when a change of the clocks leaves nothing of it."""
-    start, end = times.interval(day)
-    return (start, end) if start < end else None
+# A fleet, and a replay all the more, asks the same of one day again and again.
+@lru_cache(maxsize=64)
+def _around(
+    off: tuple[tuple[TimeRange, date], ...], on: tuple[tuple[TimeRange, date], ...], calendar: Calendar
+) -> tuple[tuple[datetime, ...], tuple[Span, ...]]:
+    """Within the days around each line's date: the moments that count as edges inside an off time, and the off times,
+    both in order."""
+    offs, ons = (tuple(span for line in lines for span in _spans(*line, calendar)) for lines in (off, on))
+    stretches = tuple(_without(_merged(offs), _merged(ons)))
+    marks = {*(s[0] for s in stretches), *(span[0] for span in offs), *(span[1] for span in ons)}
+    return tuple(sorted(marks)), stretches
+
+
+def _spans(times: TimeRange, today: date, calendar: Calendar) -> Iterator[Span]:
+    """Every span that begins within the days around ``today``; a change of the clocks may leave nothing of one."""
+    for day in (today + timedelta(days=n) for n in range(-_BACK, _AHEAD)):
+        if times.on_day(day, calendar):
+            start, end = times.interval(day)
+            if start < end:
+                yield start, end
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:

@@ -21,7 +21,6 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from costguard.errors import SchemaBehind, StoreError, UsageError
 from costguard.store import backup, schema
 from costguard.store.files import refuse_network_file
-from costguard.store.usage import NearestRank95
 
 WAIT_SECONDS = 30
 _MODE = "costguard_mode"
@@ -188,7 +187,6 @@ class Database:
         if mode != "wal":
             raise StoreError(f"{self.path}: write-ahead logging cannot be switched on here (journal mode {mode})")
         dbapi.execute("PRAGMA foreign_keys=ON")
-        dbapi.create_aggregate("nearest_rank_95", 1, NearestRank95)
 
     @contextmanager
     def _attached(self, raw: Connection, beside: Path | None) -> Iterator[None]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
-from typing import cast as typed_as
 from uuid import uuid4
 
 from sqlalchemy import (
@@ -16,7 +15,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Dialect,
-    Float,
     Select,
     String,
     Table,
@@ -28,9 +26,6 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from costguard.domain.resource import ResourceRef
 from costguard.domain.usage import Metric, Series, UsageHour, UsageSample, UsageWindow, WindowSpec, monitor_of
@@ -55,37 +50,6 @@ _IN_LIST = 500
 
 DelayOf = Callable[[str, Metric, str], timedelta]
 PeriodOf = Callable[[str, Metric], timedelta]
-
-
-class NearestRank95:
-    """SQLite aggregate: the 95th percentile by nearest rank, a value that was measured. NULL for no rows."""
-
-    def __init__(self) -> None:
-        self._values: list[float] = []
-        self.step = self._values.append
-
-    def finalize(self) -> float | None:
-        self._values.sort()
-        count = len(self._values)
-        return self._values[(95 * count + 99) // 100 - 1] if count else None
-
-
-class _P95(FunctionElement[float]):
-    """``p95(column)``: an ordered-set aggregate on Postgres, :class:`NearestRank95` on SQLite."""
-
-    type = Float()
-    name = "p95"
-    inherit_cache = True
-
-
-@compiles(_P95, "sqlite")
-def _p95_sqlite(element: _P95, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"nearest_rank_95({compiler.process(element.clauses, **kw)})"
-
-
-@compiles(_P95, "postgresql")
-def _p95_postgres(element: _P95, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"percentile_disc(0.95) WITHIN GROUP (ORDER BY {compiler.process(element.clauses, **kw)})"
 
 
 def append(conn: Connection, samples: Iterable[UsageSample]) -> int:
@@ -180,7 +144,6 @@ def windows(
             expected=max(1, spec.length // finest),
             max=row.max,
             mean=row.mean,
-            p95=row.p95,
             last=row.last,
             first_at=from_micros(row.first_at),
             last_at=from_micros(row.last_at),
@@ -226,13 +189,13 @@ def tracks(conn: Connection, known: Mapping[int, Series], since: datetime, until
     """
     asked = {"low": to_micros(since), "high": to_micros(until)}
     text, places = _track_sql(conn.dialect)
-    cursor = conn.connection.cursor()
+    cursor: Any = conn.connection.cursor()
     try:
         for series_id, one in known.items():
             asked["series"] = series_id
             cursor.execute(text, asked if places is None else tuple(asked[name] for name in places))
-            if rows := cursor.fetchall():
-                yield Track.of(one, typed_as(Sequence[tuple[int, float, int]], rows))
+            if (track := Track.of(one, cursor)).at:
+                yield track
     finally:
         cursor.close()
 
@@ -329,7 +292,6 @@ def _aggregate(conn: Connection, bounds: Sequence[tuple[int, ...]]) -> Select[*t
             func.count().filter(at <= asked.c.hi).label("samples"),
             func.max(table.c.value).label("max"),
             func.avg(table.c.value).label("mean"),
-            _P95(table.c.value).label("p95"),
             func.min(at).label("first_at"),
             func.max(at).label("last_at"),
             func.min(table.c.period).label("finest"),

@@ -110,12 +110,12 @@ def make_window(
     coverage: float = 1.0,
     **fields: Any,
 ) -> UsageWindow:
-    """A flat window of ``value``; ``max``, ``mean``, ``p95``, ``last`` may differ. Missing samples are the oldest."""
+    """A flat window of ``value``; ``max``, ``mean``, ``last`` may differ. Missing samples are the oldest."""
     expected = int(length / period)
     samples = max(1, round(expected * coverage))
     defaults: dict[str, Any] = {
         "samples": samples, "expected": expected,
-        "max": value, "mean": value, "p95": value, "last": value,
+        "max": value, "mean": value, "last": value,
         "first_at": end - (samples - 1) * period, "last_at": end,
     }  # fmt: skip
     return UsageWindow(
