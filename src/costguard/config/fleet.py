@@ -379,9 +379,8 @@ def _series(box: Box, resource: Resource, metric: Metric) -> Iterable[tuple[Seri
     of_cards = {Metric.GPU_UTIL: usage.gpu_util, Metric.GPU_MEMORY: usage.gpu_memory, Metric.GPU_POWER: usage.gpu_power}
     if metric in of_cards:
         values = of_cards[metric] or ()
-        one = values[0] if len(values) == 1 else None
-        if isinstance(one, float | int) and resource.gpus is not None:
-            values = (one,) * resource.gpus.cards
+        if len(values) == 1 and resource.gpus is not None and getattr(values[0], "over", 1) == 1:
+            values *= resource.gpus.cards
         for index, value in enumerate(values):
             card = value if isinstance(value, Cards) else Cards(max=float(value))
             statistic = Statistic.MEAN if card.over > 1 else Statistic.MAX
