@@ -36,9 +36,11 @@ class Values:
         return f"{value:.1f}".removesuffix(".0") + "%" if value is not None else ""
 
     def fraction(self, key: str) -> str:
-        """A part of one as whole percent."""
+        """A part of one as whole percent; with one digit more where that would read as nothing."""
         value = self.number(key)
-        return f"{value:.0%}" if value is not None else ""
+        if value is None:
+            return ""
+        return f"{value:.1%}" if 0 < value < 0.01 else f"{value:.0%}"
 
     def cores(self, key: str) -> str:
         value = self.number(key)

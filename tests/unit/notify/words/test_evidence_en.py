@@ -207,6 +207,8 @@ def test_unmonitored() -> None:
         "GPU use not seen for 2 h, 100% of what these GPU boxes cost, so idleness can't be told; "
         "install the NVIDIA driver and the CloudMonitor agent",
     )
+    small = told("unmonitored", {"window": 2 * HOUR, "cards_seen": 0, "cards_expected": 1, "share": 0.006})
+    assert all("0.6%" in text for text in small)
     some = make_resource(cards=2)
     zh, en = fired("unmonitored", {}, seen(some, {Metric.GPU_UTIL: [5.0]}, 2 * HOUR))
     assert zh.startswith("2 小时没有 2 张卡中 1 张的用量")
