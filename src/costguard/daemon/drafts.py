@@ -67,6 +67,9 @@ class Drafter:
     ) -> Facts:
         action, now, zone = request.action, snapshot.now, self.settings.timezone
         links = self._links(request)
+        if _is_budget(request):
+            over = request.kind is NoticeKind.CLEARED
+            return budget_step_facts(finding=request.finding, now=now, timezone=zone, recovered=over, links=links)
         match request.kind:
             case NoticeKind.WARN:
                 hook = request.rung.hook if request.rung else None
@@ -101,8 +104,6 @@ class Drafter:
                 return facts.cleared_facts(
                     action=action, resource=resource, now=now, timezone=zone, why=why, links=links
                 )
-            case _ if _is_budget(request):
-                return budget_step_facts(finding=request.finding, now=now, timezone=zone, links=links)
             case _:
                 held = _held(request, resource, snapshot)
                 return facts.notify_facts(
@@ -146,7 +147,7 @@ def _kind(request: NoticeRequest, snapshot: Snapshot) -> NoticeKind:
 
 
 def _is_budget(request: NoticeRequest) -> bool:
-    told = request.kind in (NoticeKind.NOTIFY, NoticeKind.WARN)
+    told = request.kind in (NoticeKind.NOTIFY, NoticeKind.WARN, NoticeKind.CLEARED)
     return told and request.finding.subject.type is SubjectType.BUDGET
 
 

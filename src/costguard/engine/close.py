@@ -1,7 +1,7 @@
 """Closing: which open ladders end this cycle because what they were about is no longer so."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from costguard.domain.action import Action, ActionState
@@ -16,7 +16,7 @@ from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import defer, deny
-from costguard.engine.ladder import RELEASE_MARGIN, Ladder, restarted, rungs_for
+from costguard.engine.ladder import FORECAST, RELEASE_MARGIN, Ladder, restarted, rungs_for
 from costguard.engine.lifecycle import Transition, advance
 from costguard.engine.notices import NoticeRequest, request
 from costguard.engine.protection import keep_ended
@@ -166,17 +166,26 @@ class Closing:
             self.timers.append(TimerChange(ref, at, row.id, event.reason))
         tell = change.tell or (NoticeKind.CLEARED if self._only_told(row) else None)
         if tell is not None:
-            resource = self._resource(row)
+            resource, judgement = self._resource(row), self._judgement(row)
+            finding = row.finding()
+            if judgement is not None and judgement.outcome is Outcome.CLEAR:
+                # What is told of a recovery are its own numbers.
+                finding = replace(finding, evidence=judgement.evidence)
             self.notices.append(
                 request(
-                    change.action, row.finding(), tell, self._new_id(), tell.value,
+                    change.action, finding, tell, self._new_id(), tell.value,
                     price=resource.price if resource else None, now=self._snapshot.now, reason=event.reason,
                     why=event.why,
                 )
             )  # fmt: skip
 
     def _only_told(self, row: Action) -> bool:
-        """Whether people heard of it, and what they heard is over by what is known, not by what is missing."""
+        """Whether people heard of it, and what they heard is over by what is known, not by what is missing.
+
+        A forecast moves to and fro; what it is about is told by the steps that spend reaches.
+        """
+        if row.threshold.startswith(FORECAST):
+            return False
         told = row.rung > 0 and not row.dry_run and not self._policy_differs(row)
         return told and (row.subject.type is SubjectType.RESOURCE or self._judgement(row) is not None)
 

@@ -6,9 +6,21 @@ import pytest
 
 from costguard.app.app import App
 from costguard.app.once import run_once
+from costguard.daemon.drafts import Drafter
+from costguard.domain.action import ActionState
+from costguard.domain.decision import Response
+from costguard.domain.finding import Subject, SubjectType
+from costguard.domain.notice import Notice, NoticeKind
 from costguard.domain.resource import Kind, ResourceRef
 from costguard.domain.snapshot import PowerEvent
+from costguard.engine.notices import request
+from costguard.engine.settings import EngineSettings
+from costguard.notify.doc import Doc
+from costguard.notify.route import Place, Routing
+from costguard.notify.stories import Teller
+from costguard.notify.words import words
 from costguard.store import power
+from costguard.testing.builders import NOW, cny, make_action, make_finding, make_snapshot
 from costguard.testing.clock import FakeClock
 from tests.daemon.rig import MINUTE, REGION, Cloud
 from tests.fakes.slack import SlackServer
@@ -58,3 +70,33 @@ def _twice(app: App, clock: FakeClock) -> None:
     run_once(app)
     clock.advance(MINUTE)
     run_once(app)
+
+
+def test_a_step_of_a_budget_that_is_over_is_told_in_its_own_numbers() -> None:
+    """I12: not as a stop that is called off."""
+    subject = Subject(SubjectType.BUDGET, "2026-06", name="2026-06")
+    evidence = {
+        "spent": cny("350"), "amount": cny("1000"), "period": "month", "period_start": NOW, "period_end": NOW + HOUR,
+        "basis": "payable", "forecast": None, "gone_at": None, "estimated": False, "drivers": (),
+    }  # fmt: skip
+    finding = make_finding(subject=subject, rule="budget", policy="team-month", evidence=evidence, threshold="50%")
+    action = make_action(finding, response=Response.NOTIFY)
+    told = request(action, finding, NoticeKind.CLEARED, "n", "cleared", price=None, now=NOW)
+    (notice,) = DRAFTER.notices(told, make_snapshot())
+    assert said(notice, "en") == "Budget team-month is fine again: ¥350.00 of ¥1,000.00 used (35%)"
+    assert said(notice, "zh") == "预算 team-month 恢复正常：本月已用 ¥350.00 / ¥1,000.00（35%）"
+
+
+def test_what_was_only_told_is_over_and_no_stop_called_off() -> None:
+    finding = make_finding(subject=Subject(SubjectType.ACCOUNT, "prod", "prod", name="prod"), rule="balance")
+    action = make_action(finding, response=Response.NOTIFY, clear_count=2, state=ActionState.SUPERSEDED)
+    told = request(action, finding, NoticeKind.CLEARED, "n", "cleared", price=None, now=NOW, why="busy")
+    (notice,) = DRAFTER.notices(told, make_snapshot())
+    assert (said(notice, "en"), said(notice, "zh")) == ("Over: Balance is low: prod", "已恢复：余额不足：prod")
+
+
+DRAFTER = Drafter(Routing({"ops": Place("ops", "slack")}, default=("ops",)), EngineSettings(), timedelta(days=7))
+
+
+def said(notice: Notice, language: str) -> str:
+    return Teller(Doc(notice.facts), words(language), NOW, {}).story().title

@@ -77,6 +77,32 @@ def test_a_refund_that_is_known_is_a_recovery() -> None:
     assert told(cycles) == [(NoticeKind.NOTIFY, "50%"), (NoticeKind.CLEARED, "50%")]
 
 
+def test_a_step_is_told_once_a_period_however_often_it_is_crossed() -> None:
+    """J01: a refund, and spent again; a forecast that moves about its step: the same key, which is told once."""
+    cycles = budget(at="50%")
+    rows = [spent(date(2026, 6, 2), "850")]
+    for step, more in enumerate(("0", "-500", "500", "-500", "500")):
+        rows.append(spent(date(2026, 6, 3 + step), more))
+        for minutes in range(4):
+            cycles.cycle(at(START + step * HOUR + minutes * timedelta(minutes=1), *rows))
+    assert [kind for kind, _ in told(cycles)][:3] == [NoticeKind.NOTIFY, NoticeKind.CLEARED, NoticeKind.NOTIFY]
+    assert len({request.key for request in cycles.told}) == 2, "one word of it, and one that it is over"
+    over = next(request for request in cycles.told if request.kind is NoticeKind.CLEARED)
+    assert over.finding.evidence["spent"] == cny("350"), "the numbers of the recovery"
+
+
+def test_a_forecast_that_falls_back_is_no_news() -> None:
+    cycles = budget(at="100%", forecast_at="100%")
+    days = [spent(date(2026, 6, day), "39") for day in range(1, 20)]
+    for hour, today in enumerate(("60", "0", "60", "0")):
+        for minutes in range(4):
+            rows = (*days, spent(date(2026, 6, 20), today))
+            cycles.cycle(at(START + hour * HOUR + minutes * timedelta(minutes=1), *rows))
+    kinds = {(request.kind, request.finding.threshold) for request in cycles.told}
+    assert kinds == {(NoticeKind.NOTIFY, "forecast:100%")}
+    assert len({request.key for request in cycles.told}) == 1
+
+
 def parked(now: datetime) -> Resource:
     return make_resource(state=State.STOPPED, stopped_at=START - 20 * DAY, observed_at=now)
 

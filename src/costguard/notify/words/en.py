@@ -94,6 +94,9 @@ class En(Words):
     def cleared_title(self, doc: Doc) -> str:
         why = t.CLEARED.get(doc.text("why"), t.CLEARED["changed"])
         by = f" by {clean(doc.text('by'))}" if doc.text("by") else ""
+        if doc.text("do") == "notify":
+            over = f"Over: {t.RULES.get(doc.text('rule'), doc.text('rule'))}: {clean(doc.name)}"
+            return over if doc.text("why") == "busy" else f"{over} ({why}{by})"
         return f"Not {self._doing(doc).lower()} {clean(doc.name)}: {why}{by}"
 
     def no_data_title(self, doc: Doc, now: datetime) -> str:

@@ -97,6 +97,9 @@ class Zh(Words):
         why = t.CLEARED.get(doc.text("why"), t.CLEARED["changed"])
         if by := clean(doc.text("by")):
             why = f"{by} {why}"
+        if doc.text("do") == "notify":
+            over = f"已恢复：{t.RULES.get(doc.text('rule'), doc.text('rule'))}：{clean(doc.name)}"
+            return over if doc.text("why") == "busy" else f"{over}（{why}）"
         return f"不{self.verb(doc)}了：{clean(doc.name)} {why}"
 
     def no_data_title(self, doc: Doc, now: datetime) -> str:
