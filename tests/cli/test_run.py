@@ -100,6 +100,8 @@ def test_audit_without_a_configuration(tmp_path: Path, monkeypatch: pytest.Monke
     assert answer.code == 0, answer.err
     assert {r["subject"]["provider"] for r in answer.document["resources"]} == {"simulated"}
     assert os.listdir(tmp_path) == []
+    assert answer.document["budgets"] == [], "the starter's amounts are nobody's budget"
+    assert any("no budget is set" in warning for warning in answer.document["warnings"])
     for terminal, title in (("en_US.UTF-8", "# Audit"), ("zh_CN.UTF-8", "# 费用审计")):
         written = costguard("audit", "--provider", "simulated", "--format", "markdown", env={"LC_ALL": terminal})
         assert written.out.startswith(title), "without a configuration it speaks the terminal's language"
@@ -140,6 +142,7 @@ def test_notify_test_to_a_signed_dingtalk_robot(stage: Stage, secret: str, code:
 def test_notify_to_a_channel_that_is_not_there(stage: Stage, env: dict[str, str]) -> None:
     answer = costguard("notify", "test", "--channel", "opps", "-c", str(stage.config), env=env)
     assert (answer.code, answer.err.splitlines()[-1].strip()) == (2, "ops")
+    assert "no channel 'opps' (did you mean ops?); channels:" in answer.err
 
 
 def test_notify_dead_and_replay(stage: Stage, env: dict[str, str]) -> None:
@@ -163,6 +166,12 @@ def test_db_upgrade_check_backup_and_restore(stage: Stage, env: dict[str, str], 
     assert db("check")[0] == 0
     assert db("upgrade")[0] == 0
     assert db("backup", str(tmp_path / "copy.db"))[0] == 0
+    (tmp_path / "mine.txt").write_text("precious")
+    code, text = db("backup", str(tmp_path / "mine.txt"))
+    assert code == 2
+    assert "exists: name another file, or say --force" in text
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+    assert db("backup", str(tmp_path / "copy.db"), "--force")[0] == 0
     code, text = db("restore", str(tmp_path / "copy.db"))
     assert code == 0
     assert "costguard resume" in text

@@ -159,6 +159,7 @@ def test_help_says_what_a_command_does(path: tuple[str, ...]) -> None:
     assert told[0][0].isupper()
     assert max(len(line.rstrip()) for line in answer.out.splitlines()) <= 80
     assert "\x1b" not in answer.out
+    assert "bool" not in answer.out.lower()
 
 
 @pytest.mark.parametrize("path", ["keep", "heartbeat", "audit", "explain", "run", "init", "demo", "claim", "pause"])

@@ -135,7 +135,7 @@ def test_work_that_began_after_the_last_poll_is_seen_before_the_stop(
     assert cloud.stops() == []
     (row,) = rows(app.database)
     assert row.state in (ActionState.SUPERSEDED, ActionState.CANCELLED)
-    assert "no longer holds: gpu_util_busy" in row.reason
+    assert "no longer holds: GPU use reached" in row.reason
 
 
 @pytest.mark.parametrize("fault", [Fault.RESET, Fault.FORBIDDEN, Fault.HTML])

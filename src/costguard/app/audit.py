@@ -15,13 +15,16 @@ from costguard.app.spend import LEARNED_FROM, read_money
 from costguard.config.load import Config, load
 from costguard.daemon import facts
 from costguard.domain.action import Action
+from costguard.domain.finding import SubjectType
 from costguard.domain.resource import ResourceRef
 from costguard.domain.time import local_midnight
 from costguard.engine.audit import AuditFacts, audit, default_month, month_before, month_bounds
 from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.evaluate import evaluate
+from costguard.engine.remarks import Language, remark
 from costguard.errors import UsageError
 from costguard.plugins import registry
+from costguard.rules.registry import kind_of
 from costguard.store import actions, charges, savings, sources
 
 _YAML = """\
@@ -37,14 +40,23 @@ policies: ["${{env:COSTGUARD_STARTER_POLICIES}}"]
 
 
 def without_config(providers: Sequence[str], folder: Path, zone: str, language: str) -> Config:
-    """A configuration made of providers and their ambient credentials, with the starter policies, in dry run."""
+    """A configuration made of providers and their ambient credentials, with the starter policies, in dry run.
+
+    Without the starter's budgets: their amounts are examples, and nobody here has set one.
+    """
     known = registry.available()
     if unknown := [p for p in providers if p not in known]:
         raise UsageError(f"no adapter for {', '.join(unknown)}", sorted(known))
     lines = "\n".join(f"  - {{name: {p}, provider: {p}}}" for p in dict.fromkeys(providers))
     path = folder / "costguard.yaml"
     path.write_text(_YAML.format(zone=zone, language=language, accounts=lines), "utf-8")
-    return load(path, {**os.environ, "COSTGUARD_STARTER_POLICIES": str(assets.policies())})
+    config = load(path, {**os.environ, "COSTGUARD_STARTER_POLICIES": str(assets.policies())})
+    return replace(config, policies=tuple(p for p in config.policies if kind_of(p).subject is not SubjectType.BUDGET))
+
+
+def no_budgets(language: Language) -> str:
+    """What is said of budgets where there is no configuration."""
+    return remark(language, "no_budgets")
 
 
 def run_audit(

@@ -44,10 +44,14 @@ def backup(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the copy.")],
     config: ConfigFile = None,
+    force: Annotated[bool, typer.Option("--force", help="Also over a file that is there.")] = False,
 ) -> None:
-    """A consistent copy of a SQLite database, also while the daemon runs."""
+    """A consistent copy of a SQLite database, also while the daemon runs. Never over another file unless told so."""
+    from costguard.errors import UsageError
     from costguard.store.database import Database
 
+    if file.exists() and not force:
+        raise UsageError(f"{file} exists: name another file, or say --force")
     Database(load_config(ctx, config).database_url()).backup(file)
     screen(False).say(f"wrote {file}")
 

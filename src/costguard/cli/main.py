@@ -30,11 +30,29 @@ _JSON = "costguard.json"
 _UsageError: Any = typer.BadParameter.__base__
 
 
+def _plain_flags(command: Any) -> None:
+    """A flag takes no value, and no help names one (some versions of Typer write ``<bool>`` beside it)."""
+    options, given = command.params, command.get_help_option
+
+    def help_option(ctx: Any) -> Any:
+        if (option := given(ctx)) is not None:
+            option.metavar = ""
+        return option
+
+    for option in options:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    command.get_help_option = help_option
+    for inner in getattr(command, "commands", {}).values():
+        _plain_flags(inner)
+
+
 class Group(TyperGroup):
     """Turns our exceptions into words and exit codes, in one place, and with --json into a document."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_JSON] = "--json" in args
+        _plain_flags(self)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

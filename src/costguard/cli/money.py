@@ -34,7 +34,9 @@ def audit(
     ] = None,
     provider: Annotated[
         list[str] | None,
-        typer.Option("--provider", "-p", help="Only this one; without a configuration, with ambient credentials."),
+        typer.Option(
+            "--provider", "-p", metavar="NAME", help="Only this one; without a configuration, with ambient credentials."
+        ),
     ] = None,
     form: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_FORMATS), help="How to write it.")] = "table",
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")] = None,
@@ -45,7 +47,7 @@ def audit(
 
     Examples: `costguard audit`, `costguard audit --provider aws --format json`
     """
-    from costguard.app.audit import run_audit, scratch, without_config
+    from costguard.app.audit import no_budgets, run_audit, scratch, without_config
     from costguard.errors import UsageError
 
     chosen = "json" if as_json else form
@@ -53,7 +55,8 @@ def audit(
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}")
     providers = provider or []
     with scratch() as folder:
-        if providers and config is None and not config_path(ctx, config).exists():
+        bare = bool(providers) and config is None and not config_path(ctx, config).exists()
+        if bare:
             zone = os.environ.get("COSTGUARD_TIMEZONE", "Asia/Shanghai")
             loaded = without_config(providers, Path(folder), zone, spoken(""))
         else:
@@ -65,6 +68,8 @@ def audit(
                 document, fine = run_audit(app, month=month, offline=offline, providers=providers, progress=bar.step)
         finally:
             app.close()
+    if bare:
+        document = {**document, "warnings": [*document["warnings"], no_budgets(loaded.settings.language)]}
     if chosen == "table" and output is None:
         _table(on, document)
     else:

@@ -22,13 +22,15 @@ def try_channel(
 ) -> None:
     """Send a real test message to a channel, and explain what it answers. Exit 3 when it is not accepted."""
     from costguard.app.doctor import Finding, send_test
+    from costguard.config.hints import near
     from costguard.errors import UsageError
 
     app = open_app(load_config(ctx, config))
     try:
         names = [worker.channel.name for worker in app.workers]
         if channel not in names:
-            raise UsageError(f"no channel {channel!r} that can send", names)
+            hint = f" ({meant})" if (meant := near(channel, names)) else ""
+            raise UsageError(f"no channel {channel!r}{hint}; {'channels' if names else 'none is configured'}:", names)
         found = send_test(app, channel)
     finally:
         app.close()

@@ -8,6 +8,7 @@ import ipaddress
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from costguard.config import hints, problems
 from costguard.config.channels import CHANNELS, unavailable
@@ -72,6 +73,8 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
         channel = problems.validate(model, document, ("channels", index), []) if model is not None else None
         if channel is not None and (found := unavailable(channel)):
             errors.append(document.error(("channels", index, found[0]), found[1]))
+        if isinstance(data, dict):
+            _in_the_clear(data, document, ("channels", index), warnings)
     _armed(document, errors, warnings)
     _heard(document, warnings)
     _money(document, errors)
@@ -81,6 +84,17 @@ def check(document: Document, errors: list[ConfigError], warnings: list[ConfigEr
         if host and not is_loopback(host) and not web.get("tokens"):
             message = f"{host} is reachable from other machines: web.tokens needs at least one token"
             errors.append(document.error(loc, message))
+
+
+def _in_the_clear(data: dict[str, Any], document: Document, loc: Loc, warnings: list[ConfigError]) -> None:
+    """An address whose path or token is the secret, over a network that anybody on the way can read."""
+    for key in ("url", "endpoint"):
+        address = data.get(key)
+        if isinstance(address, str) and address.lower().startswith("http://"):
+            host = urlsplit(address).hostname or ""
+            if host and not is_loopback(host):
+                message = "http:// shows the messages, and the secret in this address, to everybody on the way"
+                warnings.append(document.error((*loc, key), message, hint="write https://"))
 
 
 def _heard(document: Document, warnings: list[ConfigError]) -> None:

@@ -135,7 +135,7 @@ class Closing:
         """Neither fires nor clears: the ladder waits, and a dry run before its due time says so."""
         now = self._snapshot.now
         early = row.dry_run and (row.due_at is None or row.due_at > now)
-        reason = "the grace has not passed" if early else f"it cannot be told: {judgement.reason}"
+        reason = "the grace has not passed" if early else sentence(judgement.reason, judgement.evidence)
         verdict = defer(GuardCode.NOT_DUE, reason, row.due_at) if early else deny(GuardCode.UNKNOWN, reason)
         self.decisions.append(Decision(row.finding(), row.id, row.response, row.rung, verdict, row.due_at))
         if verdict.code is not row.code:

@@ -21,6 +21,7 @@ from costguard.engine.limits import Limits
 from costguard.engine.plan import PlanFacts, new_owner, starts_again
 from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Rung
+from costguard.rules.reasons import sentence
 
 
 def ladder_of(action: Action, ready: Prepared) -> Ladder:
@@ -63,9 +64,9 @@ def recheck(
     if answer is None:
         return Event(EventKind.CHANGED, "the policy does not match it any more", "policy")
     if answer.outcome is Outcome.CLEAR:
-        return Event(EventKind.CHANGED, f"it no longer holds: {answer.reason}", "busy")
+        return Event(EventKind.CHANGED, f"it no longer holds: {sentence(answer.reason, answer.evidence)}", "busy")
     if answer.outcome is Outcome.UNKNOWN:
-        return Event(EventKind.REFUSED, verdict=deny(GuardCode.UNKNOWN, f"it cannot be told: {answer.reason}"))
+        return Event(EventKind.REFUSED, verdict=deny(GuardCode.UNKNOWN, sentence(answer.reason, answer.evidence)))
     ladder = ladder_of(action, ready)
     limits = Limits(matched, snapshot, settings, (other for other in others if other.id != action.id))
     case = Case(

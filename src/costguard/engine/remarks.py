@@ -54,6 +54,10 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         "{policy}: at this pace {forecast} by the end of the period, the budget is {amount}",
         "{policy}：按现速预测期末 {forecast}，预算 {amount}",
     ),
+    "no_budgets": (
+        "no budget is set: there is no configuration; `costguard init` makes one with budgets to change",
+        "没有设置预算：当前没有配置文件；`costguard init` 会生成一份，其中的预算可修改",
+    ),
     "stopped_still_costs": (
         "{count} stopped boxes still cost {amount} per hour (disks, addresses): release what nobody needs",
         "{count} 台已关机的机器每小时仍花费 {amount}（云盘、IP）：不用的请释放",

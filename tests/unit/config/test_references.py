@@ -57,6 +57,20 @@ owners: [{name: zw, dingtalk_mobile: "13800000000"}]
     assert warnings(tmp_path, text.replace("dingtalk_mobile", "dingtalk")) == []
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("http://hooks.slack.com/services/T/B/x", True), ("HTTP://chat.internal/h", True),
+        ("https://hooks.slack.com/services/T/B/x", False), ("http://127.0.0.1:9/h", False),
+        ("http://localhost:9/h", False),
+    ],
+)  # fmt: skip
+def test_a_secret_address_in_the_clear_is_told(tmp_path: Path, address: str, told: bool) -> None:
+    """A test server on this machine is nobody's business."""
+    found = warnings(tmp_path, f"version: 1\nchannels: [{{name: a, kind: slack, url: '{address}'}}]\n")
+    assert ["channels[0].url: http:// shows the messages" in warning for warning in found] == [True] * told
+
+
 def test_a_slack_in_which_nobody_would_be_known(tmp_path: Path) -> None:
     text = """\
 version: 1

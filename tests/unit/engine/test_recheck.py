@@ -83,11 +83,11 @@ def test_who_has_it_since_the_warning_is_warned_first(owner: str, answer: EventK
     [
         (replace(BOX, started_at=NOW_DUE - MINUTE), {}, "started it again"),
         (replace(BOX, tags={"role": "prod"}), {}, "does not match"),
-        (replace(BOX, state=State.STOPPED), {}, "not_running"),
+        (replace(BOX, state=State.STOPPED), {}, "it does not run"),
         (replace(BOX, state=State.GONE), {}, "gone"),
         (None, {}, "gone"),
-        (BOX, {"usage": {BOX.ref: busy(BOX, end=NOW_DUE)}}, "gpu_util_busy"),
-        (BOX, {"heartbeats": {BOX.ref: NOW_DUE + HOUR}}, "heartbeat"),
+        (BOX, {"usage": {BOX.ref: busy(BOX, end=NOW_DUE)}}, "GPU use reached 80.0%"),
+        (BOX, {"heartbeats": {BOX.ref: NOW_DUE + HOUR}}, "a job said that it is alive"),
     ],
 )
 def test_a_changed_situation_ends_the_ladder(live: Resource | None, facts: dict[str, Any], why: str) -> None:
