@@ -13,7 +13,7 @@ from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Resource
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.time import Calendar, local_midnight
-from costguard.rules.burn import billed_per_hour
+from costguard.rules.burn import behind, billed_per_hour
 from costguard.rules.currency import Rates
 from costguard.rules.fields import Duration, MoneyText
 from costguard.rules.kind import RuleKind, Words
@@ -22,6 +22,7 @@ from costguard.rules.policy import When
 FRESH = timedelta(hours=24)
 _DAY = timedelta(days=1)
 _LONGEST = 31
+_FEEDS = ("inventory",)
 _DECADE = 3650 * 86_400  # seconds
 _PAID = frozenset({ChargeType.PREPAID, ChargeType.RESERVED, ChargeType.OWNED})
 
@@ -93,6 +94,9 @@ def _one(
             return _judged(balance, snapshot, Outcome.FIRES, "days_low", evidence, burn)
         if len(known) < len(burns):
             return _judged(balance, snapshot, Outcome.UNKNOWN, "no_rate", evidence)
+        if evidence["unpriced"] or behind(snapshot, {balance.account}, _FEEDS):
+            # It burns more than is known of: that it lasts cannot be told.
+            return _judged(balance, snapshot, Outcome.UNKNOWN, "burn_unknown", evidence)
     return _judged(balance, snapshot, Outcome.CLEAR, "enough", evidence)
 
 

@@ -17,9 +17,9 @@ from costguard.domain.budget import Basis
 from costguard.domain.finding import EvidenceValue, Judgement, Outcome, Subject, SubjectType
 from costguard.domain.money import Money
 from costguard.domain.resource import Kind, Resource
-from costguard.domain.snapshot import Snapshot, SourceState
+from costguard.domain.snapshot import Snapshot
 from costguard.domain.time import local_midnight
-from costguard.rules.burn import billed_per_hour
+from costguard.rules.burn import behind, billed_per_hour
 from costguard.rules.currency import Rates
 from costguard.rules.fields import MoneyText, Percent
 from costguard.rules.kind import RuleKind, Words, judged, not_running, waste_of
@@ -126,15 +126,7 @@ def _why_unknown(sums: Spending, period: Period, snapshot: Snapshot, accounts: C
         return "no_rate"
     if not any(period.first <= day < period.after for day in sums.days):
         return "no_spend"
-    behind = any(
-        status.account in accounts
-        and status.source.split(".")[0] in _FEEDS
-        and status.count
-        and status.state is not SourceState.SKIPPED
-        and not status.fresh(snapshot.now)
-        for status in snapshot.sources
-    )
-    return "spend_stale" if behind else ""
+    return "spend_stale" if behind(snapshot, accounts, _FEEDS) else ""
 
 
 def _gone_at(left: Money, resources: Sequence[Resource], snapshot: Snapshot, end: datetime) -> datetime | None:

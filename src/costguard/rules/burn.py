@@ -1,7 +1,10 @@
 """Burn: what resources cost per hour as they are right now."""
 
+from collections.abc import Collection
+
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Ends, Resource, State
+from costguard.domain.snapshot import Snapshot, SourceState
 
 ALWAYS_BILLED = frozenset({ChargeType.PREPAID, ChargeType.RESERVED, ChargeType.OWNED})
 
@@ -26,3 +29,16 @@ def billed_per_hour(resource: Resource) -> Money | None:
             return resource.price if ends is Ends.NO else None
         case _:
             return resource.price
+
+
+def behind(snapshot: Snapshot, accounts: Collection[str], feeds: Collection[str]) -> bool:
+    """Whether some source of these accounts that has told something is old by now, or fails: what is not there may
+    only be missing."""
+    return any(
+        status.account in accounts
+        and status.source.split(".")[0] in feeds
+        and status.count
+        and status.state is not SourceState.SKIPPED
+        and not status.fresh(snapshot.now)
+        for status in snapshot.sources
+    )

@@ -41,6 +41,7 @@ _SENTENCES: Mapping[str, str] = {
     "below_step": "spending is below this step",
     "billing_ended": "it is off and its compute bill has ended",
     "billing_unknown": "it is off, and whether it is still billed is not known",
+    "burn_unknown": "what some of its boxes cost is not known, so neither is how long the balance lasts",
     "cap_unknown": "its provider does not tell its maximum price",
     "cards_undecided": "how many cards are idle at the same time cannot be told",
     "cards_unused": "some of its cards are never used",

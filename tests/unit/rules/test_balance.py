@@ -1,5 +1,6 @@
 """balance: how long the money lasts, through holidays, without what is frozen."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from costguard.domain.finding import Judgement, Outcome, SubjectType
 from costguard.domain.resource import ChargeType, Resource, State
 from costguard.domain.time import Calendar, Calendars
 from costguard.rules.balance import BalanceWhen, judge
-from costguard.testing.builders import HOUR, cny, make_resource, make_snapshot, usd
+from costguard.testing.builders import HOUR, cny, make_resource, make_snapshot, make_source, usd
 
 NOW = datetime(2026, 6, 10, 4, 0, tzinfo=UTC)  # a Wednesday noon in Shanghai
 DAY = timedelta(days=1)
@@ -48,6 +49,19 @@ def test_days_left_at_what_runs_now() -> None:
     assert answer.evidence["empty_at"] == NOW + 60 * HOUR
     assert answer.evidence["burn_per_day"] == cny("240")
     assert said({"days_left_below": "3d"}, "720", box()) == "clear: enough"
+
+
+def test_what_is_missing_of_the_burn_proves_nothing() -> None:
+    """I21: a price that is gone, or an inventory that fails, is no recovery; what is known still fires."""
+    when = {"days_left_below": "3d"}
+    unpriced = replace(box(id="i-2"), price=None)
+    assert said(when, "720", box(), unpriced) == "unknown: burn_unknown"
+    assert said(when, "600", box(), unpriced) == "fires: days_low"
+    assert said(when, "720", box(), replace(unpriced, state=State.STOPPED)) == "clear: enough"
+    assert said({"amount_below": "5 CNY"}, "720", unpriced) == "clear: enough", "asks for no burn"
+    old = make_source("inventory", fetched_at=NOW - 30 * HOUR, count=1)
+    assert said(when, "720", box(), sources=(old,)) == "unknown: burn_unknown"
+    assert said(when, "600", box(), sources=(old,)) == "fires: days_low"
 
 
 def test_frozen_money_is_not_there() -> None:
