@@ -39,7 +39,7 @@ def check(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError
             errors.append(document.error((*here, "at"), f"no step {rung.at:g}%: when.at has {known}"))
         if rung.do.ends_box and kind is not None and not kind.may_stop:
             errors.append(document.error((*here, "do"), f"rule {policy.rule} only tells; it never ends anything"))
-        elif rung.do.ends_billing:
+        elif rung.do.ends_box:
             _warned(policy, index, document, here, errors)
         if rung.delay is not None and rung.do is Response.SET_RELEASE_TIME and rung.delay < RELEASE_NOTICE:
             errors.append(document.error((*here, "in"), "the provider's timer destroys: it is at least 24h away"))
@@ -57,7 +57,7 @@ def after(rung: Rung) -> timedelta:
 
 
 def _match(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError]) -> None:
-    if not policy.can_end:
+    if not any(rung.do.ends_box for rung in policy.respond):
         return
     if policy.match is None:
         message = "a policy that can stop or release needs match"
@@ -72,10 +72,13 @@ def _warned(policy: Policy, index: int, document: Document, here: Loc, errors: l
         return
     warnings = [r for r in policy.respond[:index] if r.do is Response.WARN and _answers(r.at, rung.at)]
     soonest = min((after(warning) for warning in warnings), default=None)
+    timer = rung.do is Response.SET_RELEASE_TIME
     if soonest is None:
         message = f"nobody is warned before this {rung.do.value}"
-        hint = "put {do: warn, to: [owner]} before it, or say unwarned: true"
+        hint = "put {do: warn, to: [owner]} before it" + ("" if timer else ", or say unwarned: true")
         errors.append(document.error(here, message, hint=hint))
+    elif timer:
+        return  # it fires a day after whatever else is due
     elif after(rung) - soonest < WARNED_BEFORE:
         gap = format_duration(after(rung) - soonest)
         message = f"this {rung.do.value} comes {gap} after the warning, and people need at least 10m"

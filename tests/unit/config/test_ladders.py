@@ -44,11 +44,21 @@ def test_sensible_ladders_pass(respond: str) -> None:
         ("[{after: 1h, do: warn}, {after: 1h5m, do: stop}]", "5m after the warning"),
         ("[{do: warn}, {after: 1h, do: stop}, {after: 30m, do: notify}]", "rungs ascend: 30m comes after 1h"),
         ("[{do: stop, unwarned: true}, {do: warn}]", None),
+        ("[{do: set_release_time, in: 24h}]", "nobody is warned before this set_release_time"),
+        ("[{do: warn}, {do: set_release_time, in: 24h}]", None),
     ],
 )
 def test_a_stop_is_warned_of_in_time(respond: str, message: str | None) -> None:
     errors, _ = told(idle(respond))
     assert errors == [] if message is None else any(message in error for error in errors)
+
+
+@pytest.mark.parametrize(
+    "respond", ["[{do: warn}, {after: 1h, do: stop}]", "[{do: warn}, {do: set_release_time, in: 24h}]"]
+)
+def test_what_ends_boxes_says_which(respond: str) -> None:
+    errors, _ = told(f"{{name: p, rule: idle, respond: {respond}}}")
+    assert errors == ["a policy that can stop or release needs match"]
 
 
 def test_a_long_hook_on_spot_is_warned_of() -> None:
