@@ -26,7 +26,6 @@ from costguard.domain.finding import Outcome
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.time import Calendars
 from costguard.engine.evaluate import Evaluation, evaluate, prepare, windows_needed
-from costguard.engine.ladder import Ladder, rungs_for
 from costguard.engine.ownership import with_owners
 from costguard.engine.plan import Plan, PlanFacts, plan
 from costguard.engine.settings import EngineSettings
@@ -234,7 +233,7 @@ def _planned(
             continue
         at = snapshot.now - box.warned
         ready = evaluation.policies[policy.name]
-        ladder = Ladder(rungs_for(policy, ready.kind.subject, action.subject.type, action.threshold))
+        ladder = ready.ladder(action.subject.type, action.threshold)
         rung = (ladder.first_warning if ladder.first_warning is not None else -1) + 1
         warned = replace(action, state=ActionState.WARNED, rung=rung, warned_at=at, held_since=at, warning_id="warned")
         open_actions.append(replace(warned, approved_by="somebody" if box.approved else None))

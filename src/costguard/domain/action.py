@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from costguard.domain.decision import GuardCode, Response
-from costguard.domain.finding import Evidence, Finding, Subject
+from costguard.domain.finding import Evidence, Finding, Subject, fingerprint
 from costguard.domain.money import Money
 
 
@@ -110,7 +110,7 @@ class Action:
     @property
     def fingerprint(self) -> str:
         """Equal to the fingerprint of the finding that it answers."""
-        return self.finding().fingerprint
+        return fingerprint(self.policy, self.policy_hash, self.subject, self.threshold, self.started_at)
 
     def finding(self) -> Finding:
         """The finding as last seen."""

@@ -107,6 +107,11 @@ class Finding:
 
     @property
     def fingerprint(self) -> str:
-        started = self.started_at.isoformat() if self.started_at else ""
-        text = "\x1f".join((self.policy, self.policy_hash, self.subject.key, self.threshold, started))
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+        return fingerprint(self.policy, self.policy_hash, self.subject, self.threshold, self.started_at)
+
+
+def fingerprint(policy: str, policy_hash: str, subject: Subject, threshold: str, started_at: datetime | None) -> str:
+    """The identity of a ladder (24 hexadecimal digits)."""
+    started = started_at.isoformat() if started_at else ""
+    text = "\x1f".join((policy, policy_hash, subject.key, threshold, started))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]

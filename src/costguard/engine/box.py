@@ -138,6 +138,7 @@ class Box:
 
     def busy(self, levels: Levels) -> list[int]:
         """When work was known (µs, the source's own delay included), over all samples at hand."""
+        levels = tuple(pair for pair in levels if pair[0] in self.by_metric)
         if levels not in self._busy:
             wanted = dict(levels)
             times: set[int] = set()

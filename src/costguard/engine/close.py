@@ -16,7 +16,7 @@ from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import defer, deny
-from costguard.engine.ladder import FORECAST, RELEASE_MARGIN, Ladder, restarted, rungs_for
+from costguard.engine.ladder import FORECAST, RELEASE_MARGIN, Ladder, restarted
 from costguard.engine.lifecycle import Transition, advance
 from costguard.engine.notices import NoticeRequest, request
 from costguard.engine.protection import keep_ended
@@ -200,7 +200,7 @@ class Closing:
 
     def _ladder(self, row: Action) -> Ladder:
         ready = self._evaluation.policies[row.policy]
-        return Ladder(rungs_for(ready.policy, ready.kind.subject, row.subject.type, row.threshold))
+        return ready.ladder(row.subject.type, row.threshold)
 
     def _judgement(self, row: Action) -> Judgement | None:
         if row.policy not in self._index:

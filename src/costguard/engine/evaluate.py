@@ -6,7 +6,7 @@ answer.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from costguard.domain.resource import Resource, ResourceRef, State
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.usage import WindowSpec
 from costguard.engine.activity import ACTIVITY_WINDOWS
-from costguard.engine.ladder import rungs_for
+from costguard.engine.ladder import Ladder, rungs_for
 from costguard.rules.kind import ActivityTests, RuleKind
 from costguard.rules.match import Matcher, compile_match
 from costguard.rules.policy import Policy
@@ -23,7 +23,7 @@ from costguard.rules.registry import kind_of
 from costguard.rules.scope import scoped
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """A policy made ready once: its kind, its matcher, its hash, the windows that it reads, its tests of activity."""
 
@@ -33,6 +33,14 @@ class Prepared:
     hash: str
     needs: frozenset[WindowSpec]
     activity: ActivityTests
+    _ladders: dict[tuple[SubjectType, str], Ladder] = field(default_factory=dict, init=False, repr=False)
+
+    def ladder(self, subject: SubjectType, threshold: str) -> Ladder:
+        """The ladder of a subject of this type; without rungs when none is for it. Made once for each threshold."""
+        key = subject, threshold
+        if key not in self._ladders:
+            self._ladders[key] = Ladder(rungs_for(self.policy, self.kind.subject, subject, threshold))
+        return self._ladders[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ def _judge(ready: Prepared, resources: Sequence[Resource], snapshot: Snapshot) -
     answers = ready.kind.judge(ready.policy.when, resources, scoped(ready.matcher, resources, snapshot))
     # A budget speaks of its boxes too, but they are only a finding where some rung is for them.
     return tuple(
-        a for a in answers if rungs_for(ready.policy, ready.kind.subject, a.subject.type, a.threshold)
+        a for a in answers if ready.ladder(a.subject.type, a.threshold).rungs
     )  # fmt: skip
 
 

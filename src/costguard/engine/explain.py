@@ -17,7 +17,7 @@ from costguard.engine.close import Closing, held_back
 from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation, Prepared
 from costguard.engine.guard import Case, answers, guard
-from costguard.engine.ladder import Ladder, rungs_for
+from costguard.engine.ladder import Ladder
 from costguard.engine.limits import Limits
 from costguard.engine.outlook import Outlook, of_judgement, of_ladder, outlook
 from costguard.engine.ownership import owner_of
@@ -156,7 +156,7 @@ def _ladder(
         "outcome": answer.outcome.value, "reason": answer.reason, "threshold": answer.threshold, "since": answer.since,
         "evidence": dict(evidence), "waste_per_hour": answer.waste_per_hour,
     }  # fmt: skip
-    ladder = Ladder(rungs_for(ready.policy, ready.kind.subject, SubjectType.RESOURCE, answer.threshold))
+    ladder = ready.ladder(SubjectType.RESOURCE, answer.threshold)
     row = next(
         (
             r

@@ -22,7 +22,7 @@ from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import defer
-from costguard.engine.ladder import Ladder, reached, restarted, rungs_for, unheard
+from costguard.engine.ladder import Ladder, reached, restarted, unheard
 from costguard.engine.lifecycle import advance
 from costguard.engine.limits import Limits
 from costguard.engine.notices import NoticeRequest
@@ -153,10 +153,9 @@ def _walk(
 ) -> Walk | None:
     """The ladder of one finding, one cycle further; None when no rung is for it."""
     ready = evaluation.policies[finding.policy]
-    rungs = rungs_for(ready.policy, ready.kind.subject, finding.subject.type, finding.threshold)
-    if not rungs:
+    ladder = ready.ladder(finding.subject.type, finding.threshold)
+    if not ladder.rungs:
         return None
-    ladder = Ladder(rungs)
     dry = dry_run_code(ready.policy, finding.subject, snapshot, settings)
     ref = finding.subject.ref
     resource = snapshot.resources.get(ref) if ref is not None else None

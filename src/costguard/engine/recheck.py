@@ -16,7 +16,7 @@ from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation, Prepared, evaluate
 from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import Case, defer, deny, guard
-from costguard.engine.ladder import Ladder, rungs_for
+from costguard.engine.ladder import Ladder
 from costguard.engine.limits import Limits
 from costguard.engine.plan import PlanFacts, new_owner, starts_again
 from costguard.engine.settings import EngineSettings
@@ -26,7 +26,7 @@ from costguard.rules.reasons import sentence
 
 def ladder_of(action: Action, ready: Prepared) -> Ladder:
     """The ladder that a row climbs."""
-    return Ladder(rungs_for(ready.policy, ready.kind.subject, action.subject.type, action.threshold))
+    return ready.ladder(action.subject.type, action.threshold)
 
 
 def rung_of(action: Action, ready: Prepared) -> Rung:
