@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -141,10 +142,14 @@ def test_explain_answers_in_a_persons_words(staged: Stage) -> None:
         ),
         (
             "kept",
-            "is not stopped, although a policy wants it",
+            "is not stopped, although idle-dev wants it( at .*)?",
             ["why kept by li", "changes the keep tag, keep or lock is"],
         ),
-        ("prod-api", "is not stopped, although a policy wants it", ["why never_stop fences the name prod-api"]),
+        (
+            "prod-api",
+            "is not stopped, although idle-dev wants it( at .*)?",
+            ["why never_stop fences the name prod-api"],
+        ),
         ("at-work", "stays on; nothing is planned", ["why no policy that could stop it matches it"]),
         ("blind", "stays on; nothing is planned", ["activity unknown: no samples of GPU use arrive"]),
         ("asleep", "is stopped; nothing is planned", ["box stopped, not charged while off, owner wang"]),
@@ -257,3 +262,13 @@ def test_a_replay_of_nothing_says_how_to_get_the_past(tmp_path: Path) -> None:
     assert "`costguard backfill --since 30d`" in answer.err
     assert "no use of any box is recorded" in answer.out.splitlines()[0]
     assert "could have been saved" not in answer.out
+
+
+def test_explain_of_an_earlier_moment_is_told_as_of_then(staged: Stage) -> None:
+    at = staged.ended - timedelta(minutes=2)
+    answer = costguard("explain", "warned", "--at", at.isoformat(), "-c", str(staged.config), env=ENV)
+    first, rest = answer.out.split("\n", 1)
+    assert re.match(r"warned at \d\d:\d\d: (will be stopped|is not stopped, although idle-dev wants it) at ", first)
+    assert "costguard keep" not in rest, "nobody can do anything about it any more"
+    future = costguard("explain", "warned", "--at", "2099-01-01T00:00:00Z", "-c", str(staged.config), env=ENV)
+    assert (future.code, "still to come" in future.err) == (2, True)

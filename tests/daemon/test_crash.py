@@ -396,3 +396,20 @@ def test_a_hook_runs_under_the_policy_that_started_it(scene: Callable[[str], Sce
     old = changed.rows()[0]
     assert old.state.terminal or old.state is ActionState.DEFERRED
     assert changed.cloud.stops() == []
+
+
+def test_a_hook_beside_a_daemon_that_died_is_left_its_time(scene: Callable[[str], Scene]) -> None:
+    """C30: nobody hears its result any more, but it may be writing still; on_failure: stop means after its timeout."""
+    hook = '{on: daemon, run: "sleep 20", timeout: 10m, on_failure: stop}'
+    stage = scene(with_hook(hook)).stage()
+    stage.run()
+    assert [r.state for r in stage.rows()] == [ActionState.PREPARING]
+    stage.clock.advance(5 * MINUTE)
+    stage.run()
+    assert [r.state for r in stage.rows()] == [ActionState.PREPARING]
+    assert stage.cloud.stops() == []
+    stage.clock.advance(6 * MINUTE)
+    stage.run()
+    (row,) = stage.rows()
+    assert row.hook_output == "costguard restarted while the hook ran"
+    assert len(stage.cloud.stops()) == 1

@@ -27,12 +27,14 @@ from costguard.store.accounts import AccountRecord
 
 
 def explain(app: App, text: str, at: datetime | None = None) -> Mapping[str, object]:
-    """The ``costguard.explain/1`` document. Raises UsageError for a name that is not one resource.
+    """The ``costguard.explain/1`` document. Raises UsageError for a name that is not one resource, and for a future.
 
     ``at`` judges the recorded usage, state and price of that moment with today's configuration, tags and owners.
     ``actions`` are the ladders that were open then, with the evidence that was kept with them.
     """
     now = at or app.clock.now()
+    if now > app.clock.now():
+        raise UsageError("that moment is still to come: explain tells of now and of what was")
     with app.database.read() as conn:
         resource = levers.find(conn, text)
         snapshot = app.builder.build(conn, now, leader=True)

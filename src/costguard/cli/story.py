@@ -19,14 +19,22 @@ _DONE = {
     "run": "given its script",
 }  # fmt: skip
 _COMING = frozenset({"now", "later", "dry_run"})
+_MOMENT = timedelta(minutes=1)
 _GUARDED = timedelta(minutes=30)  # what the busy guard looks at, whatever the policies ask
 
 
 class Story(View):
     """Renders ``costguard.explain/1``."""
 
+    past = False
+
     def tell(self, document: Mapping[str, Any]) -> None:
-        self.screen.say(f"{document['resource']['name']}: {self._headline(document)}", "bold")
+        at = decode(document["at"])
+        # Of an earlier moment everything is told as of then, and nobody can do anything about it now.
+        self.past = self.now - at > _MOMENT
+        told = f" at {self.when(document['at'])}" if self.past else ""
+        self.now = at
+        self.screen.say(f"{document['resource']['name']}{told}: {self._headline(document)}", "bold")
         self.screen.facts(self._head(document))
         self._signals(document)
         self.screen.say("")
@@ -52,7 +60,14 @@ class Story(View):
             case "dry_run":
                 return f"would be {done}{' ' + at if at else ''}, but nothing is done: {self._dry(ahead['code'])}"
             case "refused":
-                return f"is not {done}, although a policy wants it"
+                dues = [
+                    x.get("due_at")
+                    for p in document["policies"]
+                    for x in p["ladders"]
+                    if p["policy"] == ahead["policy"]
+                ]
+                due = self._at(next(filter(None, dues), None))
+                return f"is not {done}, although {ahead['policy']} wants it{' ' + due if due else ''}"
         if (waiting := _waiting(document)) and ahead["prospect"] in ("told", "unknown"):
             due = f" at {self.when(waiting['due_at'])}" if waiting["due_at"] else ""
             return f"was to be {_DONE.get(waiting['response'], '')}{due}; that waits until it can be judged again"
@@ -74,7 +89,8 @@ class Story(View):
             yield "now", ahead["reason"]
         if trouble := _trouble(document):
             yield "failed", trouble
-        yield from (("changes", what) for what in _changes(document))
+        if not self.past:
+            yield from (("changes", what) for what in _changes(document))
         for policy in document["policies"]:
             for ladder in policy["ladders"]:
                 if ladder["outcome"] == "fires" and (policy["policy"] != ahead["policy"] or not ladder["verdict"]):

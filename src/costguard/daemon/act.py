@@ -38,6 +38,7 @@ from costguard.engine.recheck import ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
 from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Unsupported
 from costguard.notify.route import delivered_at
+from costguard.notify.story import clean
 from costguard.ports import Clock, Power, PowerResult, Release, Tagging
 from costguard.store import actions, cycles, inventory, ledger, levers, outbox
 from costguard.store.database import Database
@@ -318,7 +319,10 @@ class Actor:
             return Event(EventKind.HOOK_SAVED, output=output)
         if result.state == "finished" and result.exit_code == BUSY:
             return Event(EventKind.HOOK_BUSY, output=output)
-        reason = f"exit code {result.exit_code}" if result.state == "finished" else result.state.replace("_", " ")
+        said = clean(output.strip().partition("\n")[0])
+        reason = {
+            "finished": f"exit code {result.exit_code}", "timed_out": "it took longer than its timeout",
+        }.get(result.state, said or "it could not be run")  # fmt: skip
         return Event(EventKind.HOOK_FAILED, reason, output=output, go_on=goes_on)
 
     def _call(self, action: Action) -> Event:

@@ -41,9 +41,9 @@ class HookRunner:
     """Starts hooks and tells their results. ``commands`` finds the account's way to its instances; commands beside the
     daemon run in ``folder``, the configuration's.
 
-    Hooks of kind daemon and webhook live in this process: after a restart their result is lost, and the
-    lifecycle treats that as a failure. The token goes along (COSTGUARD_RUN, Idempotency-Key), so that whoever is asked
-    can tell a second try from the first.
+    Hooks of kind daemon and webhook live in this process: after a restart their result is lost. They may run on all the
+    same, so that they only count as failed when their time is over: no stop comes in the middle of one. The token goes
+    along (COSTGUARD_RUN, Idempotency-Key), so that whoever is asked can tell a second try from the first.
     """
 
     commands: Callable[[ResourceRef], Commands | None]
@@ -79,7 +79,7 @@ class HookRunner:
         if hook.on == "instance" and ref is not None and (commands := self.commands(ref)) is not None:
             return commands.command_result(ref, run)
         with self._lock:
-            return self._results.get(run, CommandResult("failed", None, "costguard restarted while the hook ran"))
+            return self._results.get(run, CommandResult("running", None, "costguard restarted while the hook ran"))
 
     def _keep(
         self, run: str, work: Callable[[Action, Hook, str], CommandResult], action: Action, hook: Hook, token: str

@@ -60,3 +60,5 @@ def test_an_earlier_moment_is_judged_by_its_own_samples(stopped: tuple[App, Acti
     before = explain(app, "i-1", action.created_at - timedelta(hours=30))
     assert before["resource"]["state"] == "stopped"  # type: ignore[index]
     assert before["actions"] == []
+    with pytest.raises(UsageError, match="still to come"):
+        explain(app, "i-1", app.clock.now() + timedelta(minutes=1))
