@@ -21,6 +21,7 @@ from costguard.engine.ladder import Ladder
 from costguard.engine.limits import Limits
 from costguard.engine.outlook import Outlook, of_judgement, of_ladder, outlook
 from costguard.engine.ownership import owner_of
+from costguard.engine.plan import new_owner, passed_on
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
 from costguard.rules.burn import billed_per_hour
@@ -193,13 +194,17 @@ def _ladder(
     )  # fmt: skip
     every = answers(case)
     verdict, do = guard(case) if ended is None else held_back(ended), ladder.rungs[index].do
-    ahead = of_judgement(ready.policy.name, answer)
+    due, ahead = case.due_at, of_judgement(ready.policy.name, answer)
+    owner = new_owner(row, ladder, resource, snapshot, settings) if row is not None and dry is None else None
+    if owner is not None and verdict.answer is not Answer.DENY:
+        # The next cycle starts the ladder again.
+        verdict, due = passed_on(owner), None
     if answer.outcome is Outcome.FIRES:
         flying = row is not None and row.state.in_flight
-        ahead = of_ladder(ready.policy.name, do, verdict, case.due_at, dry, flying=flying)
+        ahead = of_ladder(ready.policy.name, do, verdict, due, dry, flying=flying)
     told = {
         "response": do.value,
-        "due_at": case.due_at,
+        "due_at": due,
         "verdict": _verdict(verdict),
         "guards": [_verdict(one) for _, one in every],
         "changes": _changes(answer, [verdict] if ended else [v for _, v in every if v.answer is not Answer.ALLOW]),

@@ -207,6 +207,11 @@ def new_owner(
     return owner if unheard(action, ladder, owner, settings.warning_life, snapshot.now) else None
 
 
+def passed_on(owner: str) -> Verdict:
+    """What holds a ladder back until :func:`new_owner` has been warned."""
+    return defer(GuardCode.NOT_WARNED, f"its owner is now {owner}, who was not warned yet")
+
+
 def starts_again(action: Action, resource: Resource | None, snapshot: Snapshot, facts: PlanFacts) -> bool:
     """Whether something happened since the ladder began after which people must be warned anew."""
     if action.warned_at is None and action.warning_id is None:

@@ -18,7 +18,7 @@ from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import Case, defer, deny, guard
 from costguard.engine.ladder import Ladder
 from costguard.engine.limits import Limits
-from costguard.engine.plan import PlanFacts, new_owner, starts_again
+from costguard.engine.plan import PlanFacts, new_owner, passed_on, starts_again
 from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Rung
 from costguard.rules.reasons import sentence
@@ -81,7 +81,7 @@ def recheck(
         verdict = defer(GuardCode.NOT_WARNED, "it was kept, or costguard was paused; people are warned again")
     owner = new_owner(action, ladder, resource, snapshot, settings)
     if verdict.answer is Answer.ALLOW and owner is not None:
-        verdict = defer(GuardCode.NOT_WARNED, f"its owner is now {owner}, who was not warned yet")
+        verdict = passed_on(owner)
     if verdict.answer is not Answer.ALLOW:
         return Event(EventKind.REFUSED, verdict.reason, verdict=verdict)
     return Event(EventKind.HOLDS, evidence=answer.evidence, waste=answer.waste_per_hour)

@@ -122,6 +122,14 @@ def test_a_box_that_changes_hands_in_the_middle_of_a_ladder(
     assert [call.id for call in cloud.stops()] == ["a"], "both were warned in time: going back puts nothing off"
 
 
+def test_explain_says_that_who_claimed_it_is_warned_first(warned: App, clock: FakeClock) -> None:
+    assert explain(warned, "a")["outlook"]["at"] is not None  # type: ignore[index]
+    with warned.database.write() as conn:
+        levers.claim(conn, "a", owner="he", person=OPERATOR, now=clock.now())
+    ahead = explain(warned, "a")["outlook"]
+    assert (ahead["at"], ahead["reason"]) == (None, "its owner is now he, who was not warned yet")  # type: ignore[index]
+
+
 @pytest.mark.parametrize("lever", ["keep", "until_idle", "tag", "pause"])
 def test_what_began_and_ended_between_two_runs_warns_anew(
     lever: str, warned: App, cloud: Cloud, clock: FakeClock
