@@ -84,7 +84,7 @@ def test_the_first_sight_pulls_the_longest_window_and_the_next_goes_on(
     clock.advance(5 * MINUTE)
     assert monitor.poll()
     assert known(app) == {"a": 125}
-    assert len(prometheus.queries) - first == 5, "one query for each metric"
+    assert len(prometheus.queries) - first == 6, "one query for each metric, and one for slices"
 
 
 def test_an_outage_is_made_up_for(
@@ -114,7 +114,7 @@ def test_many_boxes_are_pulled_in_batches(
     app.inventory(app.accounts["prod"], all_regions=True)
     assert monitor.poll()
     assert set(known(app).values()) == {30}
-    assert len(prometheus.queries) == 5 + 3 * 5, "one look at all, then sixty in three batches"
+    assert len(prometheus.queries) == 6 + 3 * 6, "one look at all, then sixty in three batches"
 
 
 def test_what_is_too_much_at_once_is_asked_in_halves(
