@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, model_validator
@@ -56,8 +56,8 @@ class PolicyTest(Facts):
 
     currency: Currency = "CNY"
     never_stop: Fence = Field(default_factory=Fence)
-    expect: dict[str, str | tuple[str, ...]]
-    """Subject → what must be said of it."""
+    expect: dict[str, str | Annotated[tuple[str, ...], Field(min_length=1)]] = Field(min_length=1)
+    """Subject → what must be said of it. A test that expects nothing could not fail."""
 
     @model_validator(mode="after")
     def _time(self) -> "PolicyTest":

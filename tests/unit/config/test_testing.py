@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from costguard.config.testing import failures, run
 
 POLICY = """\
@@ -88,14 +90,14 @@ expect: {due: stop}
 
 def test_mistakes_are_told_at_their_place(tmp_path: Path) -> None:
     tests = """\
-- {policy: idle-dve, now: 2026-06-11T20:30, expect: {}}
-- {policy: idle-dev, now: soon, expect: {}}
-- {policy: idle-dev, now: 2026-06-11T20:30, fleet: [{name: a, gpus: A800, started: 5}], expect: {}}
+- {policy: idle-dve, now: 2026-06-11T20:30, expect: {x: warn}}
+- {policy: idle-dev, now: soon, expect: {x: warn}}
+- {policy: idle-dev, now: 2026-06-11T20:30, fleet: [{name: a, gpus: A800, started: 5}], expect: {x: warn}}
 - {policy: idle-dev, now: 2026-06-11T20:30, fleet: [{name: train}], expect: {trian: warn}}
 - idle-dev
-- {policy: {rule: idel, respnd: []}, now: 2026-06-11T20:30, expect: {}}
-- {policy: {name: x, rule: idle, respond: []}, now: 2026-06-11T20:30, expect: {}}
-- {now: 2026-06-11T20:30, expect: {}}
+- {policy: {rule: idel, respnd: []}, now: 2026-06-11T20:30, expect: {x: warn}}
+- {policy: {name: x, rule: idle, respond: []}, now: 2026-06-11T20:30, expect: {x: warn}}
+- {now: 2026-06-11T20:30, expect: {x: warn}}
 """
     report = run([write(tmp_path, tests)], {})
     assert not report.ok
@@ -116,8 +118,21 @@ def test_mistakes_are_told_at_their_place(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("expect", ["{}", "{due: []}"])
+def test_a_test_that_could_not_fail_is_a_mistake(tmp_path: Path, expect: str) -> None:
+    tests = f"""\
+policy: idle-dev
+now: 2026-06-11T20:30
+fleet: [{{name: due, gpus: 1xA10, tags: {{role: dev}}, usage: idle}}]
+expect: {expect}
+"""
+    (told,) = failures(run([write(tmp_path, tests)], {}))
+    assert "at least 1 is needed here" in told
+
+
 def test_a_bad_policy_file_is_told_too(tmp_path: Path) -> None:
     report = run(
-        [write(tmp_path, "{policy: idle-dev, now: 2026-06-11T20:30, expect: {}}", POLICY.replace("45m", "45"))], {}
+        [write(tmp_path, "{policy: idle-dev, now: 2026-06-11T20:30, expect: {x: warn}}", POLICY.replace("45m", "45"))],
+        {},
     )
     assert any("a duration needs a unit" in line for line in failures(report))
