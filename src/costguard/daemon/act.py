@@ -224,6 +224,8 @@ class Actor:
             stored = actions.save(conn, change.action) if change.action != before else change.action
             ledger.append(conn, change.ledger)
             resource = self._known(conn, stored.subject.ref)
+            if change.saving or stored.state in (ActionState.SUPERSEDED, ActionState.CANCELLED):
+                timers.ended(conn, stored, stored.reason or f"{stored.response.value} is confirmed", now)
             if change.saving and resource is not None:
                 savings.book(conn, stored, resource, self.builder.config.settings.timezone, now)
             if change.busy and stored.subject.ref is not None:

@@ -13,7 +13,7 @@ from typing import cast
 
 from sqlalchemy import Connection
 
-from costguard.daemon import savings
+from costguard.daemon import savings, timers
 from costguard.daemon.ownership import Ownership
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode, Response
@@ -178,6 +178,7 @@ def cancel(conn: Connection, action_id: str, *, person: Person, now: datetime) -
     if action.state in CALLED:
         raise UsageError(f"action {action.id} has already called the provider; use `costguard undo {action.id}`")
     ended = actions.save(conn, advance(action, Event(EventKind.CANCEL, who=person.name), now).action)
+    timers.ended(conn, ended, f"cancelled by {person.name}", now)
     _hush(conn, action)
     _call_off(conn, ended, person, now)
     _note_action(conn, now, action, person, "cancelled", {"lever": "cancel"})

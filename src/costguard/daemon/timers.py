@@ -9,9 +9,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from costguard.domain.action import Action
+from costguard.domain.decision import Response
+from costguard.domain.ledger import LedgerKind
 from costguard.domain.resource import ResourceRef
 from costguard.engine.close import TimerChange
-from costguard.store import kv
+from costguard.store import kv, ledger
 
 _WANTED = "timer/"
 
@@ -20,6 +23,15 @@ def want(conn: Connection, changes: Iterable[TimerChange], now: datetime) -> Non
     """Notes the changes; a later wish for the same resource replaces an earlier one."""
     for change in changes:
         kv.put(conn, _key(change), _document(change), now)
+
+
+def ended(conn: Connection, action: Action, reason: str, now: datetime) -> None:
+    """Wants the release timer removed that a ladder has set which is over: nothing else would keep it from destroying
+    what was stopped, or what somebody decided to let run. A timer that people set themselves is theirs."""
+    ref = action.subject.ref
+    called = ledger.list_entries(conn, kinds=[LedgerKind.EXECUTED], action_id=action.id)
+    if ref is not None and any(line.text.startswith(Response.SET_RELEASE_TIME.value) for line in called):
+        want(conn, [TimerChange(ref, None, action.id, reason)], now)
 
 
 def waiting(conn: Connection) -> tuple[TimerChange, ...]:

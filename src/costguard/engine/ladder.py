@@ -104,6 +104,24 @@ class Ladder:
             return self.rungs[index].do
         return self.rungs[-1].do if self.rungs[-1].do.acts else Response.NOTIFY
 
+    def announced(self, start: int) -> int | None:
+        """What a warning at ``start`` speaks of: the first rung behind it that acts; a release timer that comes before
+        another one that acts is only named beside it."""
+        index = self.next_acting(start)
+        while index is not None and self.rungs[index].do is Response.SET_RELEASE_TIME:
+            later = self.next_acting(index + 1)
+            if later is None:
+                break
+            index = later
+        return index
+
+    def release_after(self) -> timedelta | None:
+        """How long after the first warning the provider's timer releases the box; None where the ladder sets none."""
+        timer = next((rung for rung in self.rungs if rung.do is Response.SET_RELEASE_TIME), None)
+        if timer is None:
+            return None
+        return max(self.grace(index) for index in self._acting) + max(timer.delay or RELEASE_MARGIN, RELEASE_MARGIN)
+
     def release_at(self, action: Action, index: int, now: datetime) -> datetime:
         """The moment for the provider's timer: ``in`` after the last thing due, at least 24 h."""
         dues = [due for i, rung in enumerate(self.rungs) if rung.do.acts and (due := self.due(action, i))]

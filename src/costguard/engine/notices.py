@@ -23,6 +23,7 @@ class NoticeRequest:
     outbox that has it already tells nothing new. ``alert_key`` is the ladder's story. ``to`` are the rung's
     targets (channel names, owner names, ``owner``); empty means notify.default. ``do`` is what is announced
     or was done; ``due_at`` when (aware UTC), ``due_in`` how long after delivery, for a first warning.
+    ``release_in``: how long after it the provider's own timer releases the box, where the ladder sets one.
     ``why`` is the word for why it was called off (see events).
     ``asked``: somebody had asked for what ``code`` and ``reason`` hold back. ``cost_so_far`` is what the claim has cost
     since it began. ``repeat``: the same fact told again.
@@ -42,6 +43,7 @@ class NoticeRequest:
     why: str = ""
     due_at: datetime | None = None
     due_in: timedelta | None = None
+    release_in: timedelta | None = None
     not_after: datetime | None = None
     cost_so_far: Money | None = None
     repeat: bool = False

@@ -127,7 +127,7 @@ class Walk:
         return None
 
     def _first_warning(self, index: int) -> Verdict | None:
-        acting = self.ladder.next_acting(index)
+        acting = self.ladder.announced(index)
         assert acting is not None, "a first warning announces something"
         case = self.case(acting)
         if answer_of(case, GuardCode.PAUSED) is not None:
@@ -158,7 +158,8 @@ class Walk:
                 self._notice(NoticeKind.NOTIFY, about, rung=rung, to=to, code=never.code, reason=never.reason)
             return None
         do = self.ladder.rungs[acting].do
-        told = self._notice(NoticeKind.WARN, f"rung{index}", rung=rung, to=to, due_in=grace, do=do)
+        timer = self.ladder.release_after()
+        told = self._notice(NoticeKind.WARN, f"rung{index}", rung=rung, to=to, due_in=grace, do=do, release_in=timer)
         self.action = copy_with(self.action, warning_id=told.id, heard=self._heard())
         return None
 
@@ -168,15 +169,18 @@ class Walk:
         return self.action.heard if owner is None else {**self.action.heard, owner: self.snapshot.now}
 
     def _warn_again(self, index: int) -> None:
-        assert self.acting is not None, "called for a ladder that acts"
-        due = self.ladder.due(self.action, self.acting)
+        acting, warned_at = self.ladder.announced(index), self.action.warned_at
+        assert acting is not None, "called for a ladder that acts"
+        assert warned_at is not None, "the first warning was delivered"
+        due, timer = self.ladder.due(self.action, acting), self.ladder.release_after()
         rung = self.ladder.rungs[index]
         if self.dry is not None:
             self._line(LedgerKind.RECORDED, "would warn again")
-        elif due is not None and due > self.snapshot.now and not _hushed(self.case(self.acting)):
+        elif due is not None and due > self.snapshot.now and not _hushed(self.case(acting)):
             self._notice(
                 NoticeKind.WARN, f"rung{index}", rung=rung, to=rung.to or (), due_at=due, not_after=due,
-                do=self.ladder.rungs[self.acting].do,
+                do=self.ladder.rungs[acting].do,
+                release_in=None if timer is None else warned_at + timer - self.snapshot.now,
             )  # fmt: skip
 
     def _repeat(self) -> None:

@@ -49,11 +49,12 @@ def warning_facts(
     stop_effect: StopEffect | None = None,
     hook: str | None = None,
     hook_timeout: timedelta | None = None,
+    release_in: timedelta | None = None,
     keep_max: timedelta = timedelta(days=7),
     dry_run: bool = False,
     links: Mapping[str, str] | None = None,
 ) -> Facts:
-    """A warning of a later ``do``.
+    """A warning of a later ``do``. ``release_in`` (from delivery): when the provider's own timer would release the box.
 
     ``due_in`` (from delivery) is for the first warning of a ladder, whose delivery starts the grace;
     ``due_at`` for later ones, when the time is fixed. ``owner_found_by`` says how the owner is known:
@@ -73,7 +74,7 @@ def warning_facts(
         do=do, due_at=due_at, due_in=due_in, owner=owner, owner_found_by=owner_found_by,
         price=price, since_cost=since_idle_cost, morning_cost=by_morning_cost,
         morning=next_morning(now, timezone),
-        effect=effect_of(effect), hook=hook, hook_timeout=hook_timeout, keep_max=keep_max,
+        effect=effect_of(effect), hook=hook, hook_timeout=hook_timeout, release_in=release_in, keep_max=keep_max,
     )  # fmt: skip
 
 

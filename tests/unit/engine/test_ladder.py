@@ -85,6 +85,18 @@ def test_a_forecast_never_stops() -> None:
     assert [r.do.value for r in rungs_for(policy, BUDGET, RESOURCE, "100%")] == ["warn", "stop"]
 
 
+def test_a_warning_speaks_of_the_stop_and_a_timer_before_it_is_named_beside() -> None:
+    policy = lifetime_policy(when={"max_age": "1h", "backstop": True})
+    ladder = Ladder(rungs_for(policy, RESOURCE, RESOURCE, ""))
+    assert [r.do.value for r in ladder.rungs] == ["warn", "set_release_time", "stop"]
+    assert (ladder.announced(0), ladder.next_acting(0)) == (2, 1)
+    assert ladder.release_after() == ladder.grace(2) + timedelta(hours=24)
+    alone = Ladder(rungs({"do": "warn"}, {"after": "1h", "do": "set_release_time", "in": "48h"}))
+    assert (alone.announced(0), alone.release_after()) == (1, timedelta(hours=49))
+    assert (WARN_WARN_STOP.announced(0), WARN_WARN_STOP.release_after()) == (2, None)
+    assert Ladder(rungs({"do": "warn"})).announced(0) is None
+
+
 def test_a_backstop_sets_the_providers_timer_right_after_the_warning() -> None:
     """B10: at least 24 h after what is due, named, and never in place of the stop."""
     policy = lifetime_policy(when={"max_age": "1h", "backstop": True})

@@ -235,6 +235,10 @@ class En(Words):
                 parts.append(note)
         else:
             parts.append(act)
+        if (wait := doc.span("release_in")) is not None:
+            fails = "" if doc.text("do") == "set_release_time" else "should that fail, "
+            after = f" after {self.duration(wait)}"
+            parts.append(text(f"{fails}the provider's timer ", bold("destroys it and its disks"), after))
         return joined(parts, "; ")
 
     def still_billed(self, effect: Doc, provider: str) -> str:

@@ -244,6 +244,9 @@ class Zh(Words):
                 parts.append("再启动时可能没有库存")
             if note := clean(effect.text("note")):
                 parts.append(note)
+        if (wait := doc.span("release_in")) is not None:
+            fails = "" if doc.text("do") == "set_release_time" else "万一没有成功，"
+            parts.append(text(f"{fails}云厂商的定时会在 {self.duration(wait)}后", bold("连同云盘一起释放")))
         return joined(parts, "；")
 
     def still_billed(self, effect: Doc, provider: str) -> str:

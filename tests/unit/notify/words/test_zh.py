@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from costguard.domain.codec import encode
 from costguard.domain.money import Money
 from costguard.notify.dingtalk.errcodes import ERRCODES, security_hint
 from costguard.notify.doc import Doc
@@ -15,6 +16,7 @@ from costguard.notify.slack import words as slack_words
 from costguard.notify.webhook import channel as webhook
 from costguard.notify.wecom import errcodes as wecom
 from costguard.notify.words import terms_zh, words
+from costguard.notify.words.en import En
 from costguard.notify.words.zh import Zh
 
 NOW = datetime(2026, 3, 5, 13, 0, tzinfo=UTC)
@@ -97,3 +99,13 @@ def test_an_unknown_language_is_an_error() -> None:
     assert words("zh").language == "zh"
     with pytest.raises(KeyError):
         words("fr")
+
+
+def test_a_timer_at_the_provider_says_that_it_destroys() -> None:
+    wait = encode(timedelta(hours=25))
+    for do, fails in (("stop", True), ("set_release_time", False)):
+        doc = Doc({"do": do, "effect": None, "release_in": wait})
+        zh, en = ("".join(span.text for span in speech.happens(doc)) for speech in (Zh(), En()))
+        assert zh.endswith("云厂商的定时会在 1 天 1 小时后连同云盘一起释放")
+        assert en.endswith("the provider's timer destroys it and its disks after 1 day 1 h")
+        assert ("万一没有成功，" in zh, "should that fail, " in en) == (fails, fails)
