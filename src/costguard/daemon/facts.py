@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from costguard.domain.budget import ProviderBudget
 from costguard.domain.codec import decode, encode
+from costguard.domain.price import Price
 from costguard.domain.quota import QuotaFact
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef
 from costguard.domain.usage import Metric
@@ -24,6 +25,7 @@ _MONTH = timedelta(days=30)
 _FREE = "unattached/"
 _QUOTA = "quota/"
 _BUDGETS = "budgets/"
+_MARKETS = "markets/"
 _AMOUNTS = ("limit", "actual", "forecast", "since", "until")
 _TAGS = "tags/"
 _SPANS = 100
@@ -82,6 +84,25 @@ def quotas(conn: Connection) -> tuple[QuotaFact, ...]:
             QuotaFact(account, region, row["name"], row["limit"], row["used"], row["unit"], at) for row in value["rows"]
         ]
     return tuple(facts)
+
+
+def note_markets(conn: Connection, account: str, provider: str, found: Iterable[Price], now: datetime) -> None:
+    """Remembers of which markets the last answer told: what another one was once is no price of now."""
+    markets = {(p.key.region, p.key.sku, p.key.zone or "") for p in found}
+    kv.put(conn, f"{_MARKETS}{account}", {"provider": provider, "markets": sorted(markets)}, now)
+
+
+def told_of(conn: Connection, prices: Iterable[Price]) -> tuple[Price, ...]:
+    """Those whose market some account was told of lately; all of a provider that was never asked."""
+    told: dict[str, set[tuple[str, str, str]]] = {}
+    for value in kv.by_prefix(conn, _MARKETS).values():
+        told.setdefault(value["provider"], set()).update((region, sku, zone) for region, sku, zone in value["markets"])
+    return tuple(
+        price
+        for price in prices
+        if (markets := told.get((key := price.key).provider)) is None
+        or (key.region, key.sku, key.zone or "") in markets
+    )
 
 
 def note_budgets(conn: Connection, account: str, found: Sequence[ProviderBudget], now: datetime) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from costguard.daemon import facts
 from costguard.daemon.accounts import Account
 from costguard.daemon.listing import COMPUTE
 from costguard.daemon.sources import NO_REGION, Partly, attempt, record
@@ -120,6 +121,7 @@ class Poller:
             found = connection.spot_prices(keys, since)
             with self.database.write() as conn:
                 prices.record(conn, found)
+                facts.note_markets(conn, account.name, account.provider, found, self.clock.now())
             return len(found)
 
         return self._source(account, NO_REGION, "spot_prices", self.intervals.spot_prices, look)

@@ -107,7 +107,7 @@ class SnapshotBuilder:
             keeps=levers.keeps(conn, now),
             power_events=power.events_since(conn, now - _EVENTS),
             disputed_until=levers.disputed_until(conn, now),
-            spot_prices=prices.holding(conn, ChargeType.SPOT, now - self._dwell, now),
+            spot_prices=facts.told_of(conn, prices.holding(conn, ChargeType.SPOT, now - self._dwell, now)),
             on_demand_prices=prices.in_effect(conn, now, ChargeType.ON_DEMAND),
             spend=self._spend(conn, now, known, statuses) if asked & _SPENDERS else (),
             gaps=facts.gaps(conn),

@@ -133,7 +133,7 @@ def _settled(sides: Mapping[bool, Money], closed: bool) -> tuple[Money, bool]:
 def outliers(days: Mapping[date, Money], first: date) -> dict[date, Money]:
     """Days from ``first`` on of more than ten times the median of the seven days before: day → that median.
 
-    At least three of the seven must have spend; a day without counts as zero.
+    At least three of the seven must be known, and the median is of these.
     """
     found: dict[date, Money] = {}
     for day, money in days.items():

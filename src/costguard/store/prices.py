@@ -87,7 +87,7 @@ def holding(conn: Connection, charge_type: ChargeType, since: datetime, until: d
     found = {*in_effect(conn, since, charge_type), *between(conn, charge_type, since, until + timedelta.resolution)}
     book = {price.key for price in found if price.source == "book"}
     kept = [price for price in found if price.source == "book" or price.key not in book]
-    return tuple(sorted(kept, key=lambda price: (price.since, price.key, price.source)))
+    return tuple(sorted(kept, key=lambda price: (price.since, str(price.key), price.source)))
 
 
 def _is(key: PriceKey) -> ColumnElement[bool]:

@@ -4,7 +4,9 @@ import shutil
 from datetime import timedelta
 from pathlib import Path
 
+from costguard.app.app import App
 from costguard.app.once import run_once
+from costguard.daemon import facts
 from costguard.domain.money import Money
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import ChargeType
@@ -12,6 +14,25 @@ from costguard.store import prices
 from costguard.testing.clock import FakeClock
 from tests.daemon.rig import HOUR, MINUTE, REGION, Cloud, configure, rows, start
 from tests.fakes.slack import SlackServer
+
+
+def test_a_market_that_is_told_of_no_more_has_no_price(app: App) -> None:
+    """H01: a price of zero, or none, is left out of the answer; what it was an hour ago is no price of now."""
+    now = app.clock.now()
+    here, there = (PriceKey("simulated", REGION, "t4", ChargeType.SPOT, zone) for zone in "ab")
+    both = [Price(key, Money.of("3", "CNY"), now - HOUR, "spot") for key in (here, there)]
+    with app.database.write() as conn:
+        prices.record(conn, both)
+        assert len(app.builder.build(conn, now).spot_prices) == 2, "nobody was asked"
+        facts.note_markets(conn, "prod", "simulated", both, now)
+        assert len(app.builder.build(conn, now).spot_prices) == 2
+        facts.note_markets(conn, "prod", "simulated", both[:1], now)
+        assert [price.key for price in app.builder.build(conn, now).spot_prices] == [here]
+        facts.note_markets(conn, "prod", "simulated", [], now)
+        assert app.builder.build(conn, now).spot_prices == ()
+        facts.note_markets(conn, "other", "simulated", both[1:], now)
+        assert [price.key for price in app.builder.build(conn, now).spot_prices] == [there], "told by another account"
+
 
 DEAR = """\
 policies:

@@ -100,6 +100,8 @@ def test_a_price_that_changes_in_between_counts_from_its_moment() -> None:
     parts = [interval(noon, noon + HOUR, cny("10")), interval(noon + HOUR, None, cny("4"))]
     rows = list(spend(parts, noon, noon + 3 * HOUR, ZoneInfo("Asia/Shanghai")))
     assert [row.money for row in rows] == [cny("10"), cny("8")]
+    parts = [interval(noon, noon + HOUR, None), interval(noon + HOUR, None, cny("4"))]
+    assert [row.money for row in spend(parts, noon, noon + 2 * HOUR, ZoneInfo("Asia/Shanghai"))] == [cny("4")]
 
 
 def test_a_price_that_is_learned_later_is_assumed_for_before() -> None:
