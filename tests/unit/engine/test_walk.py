@@ -1,5 +1,6 @@
 """Walking one ladder: the requests for people and what they say."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from costguard.domain.decision import GuardCode, Response
@@ -70,3 +71,24 @@ def test_a_dry_run_tells_nobody() -> None:
 def test_a_stop_is_not_announced_for_reasons_that_pass_and_advised_against_for_those_that_stay() -> None:
     assert not set(HUSH) & set(ADVISE)
     assert {GuardCode.BUSY, GuardCode.UNKNOWN}.isdisjoint({*HUSH, *ADVISE}), "the warning goes out"
+
+
+def test_who_asked_for_a_stop_at_once_is_told_of_the_limit_once() -> None:
+    """A place was free when they pressed; the cycle gives it to another box."""
+    one, other = make_resource("a"), make_resource("b", price=cny("99"))
+    cycles = Cycles([idle_policy()], EngineSettings(per_hour=1, share=None))
+    cycles.cycle(snapshot_of(one, other))
+    for row in cycles.open:
+        cycles.deliver(NOW, row)
+    soon = NOW + 5 * MINUTE
+    for row in cycles.open:
+        cycles.rows[row.id] = replace(row, hastened_at=soon, due_at=soon, approved_by="li")
+    told = []
+    for minutes in range(5, 9):
+        told += cycles.cycle(snapshot_of(one, other, now=NOW + minutes * MINUTE)).notices
+    (refused,) = told
+    assert (refused.kind, refused.code, refused.to, refused.asked) == (
+        NoticeKind.NOTIFY, GuardCode.LIMIT, ("li",), True,
+    )  # fmt: skip
+    assert refused.reason == "limit reached: per_hour over all policies is 1"
+    assert refused.action.subject.id == "a", "the dearer one goes first"
