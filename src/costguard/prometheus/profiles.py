@@ -10,8 +10,9 @@ Facts. dcgm-exporter (NVIDIA, its default counter list and README): ``DCGM_FI_DE
 ``DCGM_FI_PROF_GR_ENGINE_ACTIVE`` is told for each slice. nvidia_gpu_exporter (utkuozdemir, docs/METRICS.md): the unit
 is in the name (``_ratio``, ``_bytes``, ``_watts``), series carry ``uuid`` alone, the card's number is the value of
 ``nvidia_smi_index``, two-state fields are 1 and 0. Telegraf (inputs.nvidia_smi): percent, MiB, W; tags ``index``,
-``uuid``. npu-exporter (Huawei Ascend): AI core percent, MB; labels ``id``, ``vdie_id``; a reading that failed is -1.
-node_exporter (Prometheus): counters of seconds and bytes, so the mean over a step is exact.
+``uuid``. npu-exporter (Huawei Ascend): AI core and, apart from it, vector core percent, MB; labels ``id``,
+``vdie_id``; a reading that failed is -1. node_exporter (Prometheus): counters of seconds and bytes, so the mean over a
+step is exact.
 """
 
 from collections.abc import Callable, Mapping
@@ -71,7 +72,8 @@ class Query:
     """One expression and what it tells. ``scale`` turns its unit into the metric's own; a value below 0 or above
     ``top`` (in that unit) is no measurement. ``facet`` sets apart what measures the same thing in another way: it is a
     source of its own. ``blind_under_mig``: its zeros say nothing of a card that is cut into slices. ``slices``: the
-    metric that is told for each slice; one that is no longer told of may be the one that works."""
+    metric that is told for each slice; one that is no longer told of may be the one that works. ``partial``: it
+    measures a part of a card's engines, so it may show work and proves no rest."""
 
     metric: Metric
     expression: Expression
@@ -81,6 +83,7 @@ class Query:
     statistic: Statistic = Statistic.MAX
     blind_under_mig: bool = False
     slices: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,7 @@ PROFILES: Mapping[str, Profile] = {
     "ascend": Profile(
         (
             Query(Metric.GPU_UTIL, peak("npu_chip_info_utilization")),
+            Query(Metric.GPU_UTIL, peak("npu_chip_info_vector_utilization"), facet="vector", partial=True),
             Query(Metric.GPU_MEMORY, share("npu_chip_info_hbm_used_memory", "npu_chip_info_hbm_total_memory")),
         ),
         _GPU, card="id", unit="vdie_id",

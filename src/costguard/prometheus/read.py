@@ -107,14 +107,15 @@ class Reader:
                     ambiguous.setdefault(ref, self._two(card, clash))
                 dead = query.blind_under_mig and (ref, card) in sliced
                 values_at, parts = self._values(query, lines, begun[ref], dead, notes)
+                partly = values_at if query.partial else {}
                 if query in known:
                     there = {(p.unit, p.slice) for p in known[query] if (p.ref, p.card) == (ref, card)}
-                    if partly := {at: values_at.pop(at) for at in _unseen(parts, there, values_at)}:
+                    if partly := {at: values_at[at] for at in _unseen(parts, there, values_at)}:
                         notes.append(f"not every slice of card {card} of {ref.id} is told of")
-                        of_box = series.setdefault(self._series(query, ref, None, cards=0), {})
-                        of_box.update({at: max(value, of_box.get(at, value)) for at, value in partly.items()})
-                if values_at:
-                    series[self._series(query, ref, card)] = values_at
+                wholly = {at: value for at, value in values_at.items() if at not in partly}
+                for cards, points in ((1, wholly), (0, partly)):
+                    if points:
+                        series[self._series(query, ref, card, cards)] = points
         samples = tuple(
             UsageSample(one, at, value, self.step)
             for one, points in series.items()
@@ -170,7 +171,7 @@ class Reader:
                     told.add(at)
         return found, parts
 
-    def _series(self, query: Query, ref: ResourceRef, card: int | None, cards: int = 1) -> Series:
+    def _series(self, query: Query, ref: ResourceRef, card: int | None, cards: int) -> Series:
         source = f"{MONITOR}{self.name}" + (f"/{query.facet}" if query.facet else "")
         return Series(ref, query.metric, card, source, query.statistic, cards)
 

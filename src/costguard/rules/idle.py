@@ -218,7 +218,8 @@ def _proof(
         "idle_cost": cost_since(resource, begin, snapshot.now),
     }
     if test.of_cards:
-        per_card = ((w.series.gpu_index, w.max) for w in main.windows if w.series.gpu_index is not None)
+        whole = (w for w in main.windows if w.series.gpu_index is not None and w.series.cards)
+        per_card = ((w.series.gpu_index, w.max) for w in whole)
         evidence["cards"] = tuple(sorted(per_card))
         evidence["cards_expected"] = main.cards
         evidence["cards_idle"] = main.quiet

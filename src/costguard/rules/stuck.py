@@ -91,7 +91,7 @@ def _busy_cards(windows: Sequence[UsageWindow], cards: int, when: StuckWhen) -> 
     """The series of cards that are busy on paper, in the first source that tells of every card; else why none does."""
     why = "no_samples"
     for source in sorted({w.series.source for w in windows}):
-        group = [w for w in windows if w.series.source == source]
+        group = [w for w in windows if w.series.source == source and w.series.cards]
         whole = [w for w in group if w.series.gpu_index is None and w.series.cards >= cards]
         each = {w.series.gpu_index: w for w in group if w.series.gpu_index is not None}
         told = list(each.values()) if len(each) >= cards else whole

@@ -48,7 +48,7 @@ def _one(when: UnderusedWhen, resource: Resource, snapshot: Snapshot) -> Judgeme
     cards, begin = resource.gpus.cards, snapshot.now - when.length
     util = windows_of(snapshot, resource.ref, WindowSpec(Metric.GPU_UTIL, when.length))
     reading = read_cards(util, cards, UNUSED, when.length, COVERAGE)
-    whole = [w for w in reading.windows if not gap_of(w, when.length, COVERAGE)]
+    whole = [w for w in reading.windows if w.series.cards and not gap_of(w, when.length, COVERAGE)]
     if not whole or reading.busy + reading.quiet < cards:
         mean_only = [w for w in whole if w.series.gpu_index is None and w.series.cards >= cards]
         if not mean_only:

@@ -71,7 +71,7 @@ def _cards_seen(windows: Sequence[UsageWindow], cards: int) -> int:
     """Of how many cards at least one sample arrived, in the source that tells of most; sources are never mixed."""
     best = 0
     for source in {w.series.source for w in windows}:
-        group = [w for w in windows if w.series.source == source and w.samples]
+        group = [w for w in windows if w.series.source == source and w.samples and w.series.cards]
         each = len({w.series.gpu_index for w in group if w.series.gpu_index is not None})
         whole = max((w.series.cards for w in group if w.series.gpu_index is None), default=0)
         best = max(best, each, whole)

@@ -80,6 +80,8 @@ def _one(window: UsageWindow, threshold: float, length: timedelta, coverage: flo
         return Proof.BUSY, "busy"
     if gap := gap_of(window, length, coverage):
         return Proof.UNKNOWN, gap
+    if not series.cards:
+        return Proof.UNKNOWN, "card_without_samples"
     if series.cards > 1 and series.statistic is Statistic.MEAN and window.max >= threshold / series.cards:
         return Proof.UNKNOWN, "mean_over_cards"
     return Proof.QUIET, ""

@@ -140,7 +140,7 @@ def test_reading_again_gives_the_same_samples(server: PrometheusServer, reader: 
     assert all(s.at == floor(s.at, MINUTE) and SINCE < s.at <= NOON for s in whole)
 
 
-def test_one_query_a_metric_for_any_number_of_boxes(server: PrometheusServer, reader: Make) -> None:
+def test_one_query_a_metric_for_any_number_partlyes(server: PrometheusServer, reader: Make) -> None:
     boxes = [make_resource(f"i-{n}", cards=2) for n in range(40)]
     for box in boxes:
         for card in (0, 1):
@@ -251,8 +251,8 @@ ACTIVE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 
 def sliced(samples: Iterable[UsageSample]) -> tuple[list[datetime], list[tuple[datetime, float]]]:
     """When card 0 as a whole was told of, and what a part of it was seen to do."""
-    of_box = [(s.at, s.value) for s in samples if s.series.cards == 0 and s.series.gpu_index is None]
-    return [s.at for s in samples if s.series.gpu_index == 0], of_box
+    first = [s for s in samples if s.series.gpu_index == 0]
+    return [s.at for s in first if s.series.cards], [(s.at, s.value) for s in first if not s.series.cards]
 
 
 @pytest.mark.parametrize("ago", [5, 30, 23 * 60])
@@ -266,9 +266,9 @@ def test_a_slice_that_is_told_of_no_more_leaves_its_card_unknown(
     server.scrapes(ACTIVE, labels(0, GPU_I_ID="2"), died - 5 * MINUTE, died, 0.9)
     server.scrapes(ACTIVE, labels(1), SINCE, NOON, 0.0)
     found = reader().read([BOX], SINCE, NOON)
-    whole, of_box = sliced(found.samples)
+    whole, partly = sliced(found.samples)
     assert whole == [SINCE + n * MINUTE for n in range(1, 11) if SINCE + n * MINUTE <= died]
-    assert of_box == [(SINCE + n * MINUTE, 0.0) for n in range(1, 11) if SINCE + n * MINUTE > died]
+    assert partly == [(SINCE + n * MINUTE, 0.0) for n in range(1, 11) if SINCE + n * MINUTE > died]
     assert len(values(found.samples, card=1)) == 10, "the other card is seen as ever"
     assert found.notes == ("not every slice of card 0 of i-1 is told of",)
 
@@ -279,8 +279,9 @@ def test_work_on_the_slices_that_are_seen_counts_all_the_same(server: Prometheus
     server.scrapes(ACTIVE, labels(0, GPU_I_ID="2"), SINCE, half, 0.0)
     server.scrapes(ACTIVE, labels(1, GPU_I_ID="1"), SINCE, NOON, 0.1)
     server.scrapes(ACTIVE, labels(1, GPU_I_ID="2"), SINCE, half, 0.0)
-    _, of_box = sliced(reader().read([BOX], SINCE, NOON).samples)
-    assert of_box == [(half + n * MINUTE, pytest.approx(60.0)) for n in range(1, 6)]
+    found = reader().read([BOX], SINCE, NOON).samples
+    assert sliced(found)[1] == [(half + n * MINUTE, pytest.approx(60.0)) for n in range(1, 6)]
+    assert {s.series.gpu_index for s in found if not s.series.cards} == {0, 1}
 
 
 def test_slices_may_be_made_and_their_card_may_be_replaced(server: PrometheusServer, reader: Make) -> None:
@@ -301,6 +302,16 @@ def test_zeros_say_nothing_when_the_slices_themselves_are_told_of_no_more(
     server.scrapes("DCGM_FI_DEV_GPU_UTIL", labels(), SINCE, NOON, 0)
     server.scrapes(ACTIVE, labels(GPU_I_ID="1"), NOON - 90 * MINUTE, NOON - 60 * MINUTE, 0.9)
     assert reader().read([BOX], SINCE, NOON).samples == ()
+
+
+def test_vector_cores_show_work_and_prove_no_rest(server: PrometheusServer, reader: Make) -> None:
+    """Ascend tells of AI cores and of vector cores apart; a job on the latter alone reads 0 % of the former."""
+    on = {"instance_id": "i-1", "id": "1", "vdie_id": "V-1"}
+    server.scrapes("npu_chip_info_utilization", on, SINCE, NOON, 0)
+    server.scrapes("npu_chip_info_vector_utilization", on, SINCE, NOON, 71)
+    found = reader("ascend").read([BOX], SINCE, NOON).samples
+    told = {(s.series.source, s.series.gpu_index, s.series.cards, s.value) for s in found}
+    assert told == {("prometheus:gpus", 1, 1, 0.0), ("prometheus:gpus/vector", 1, 0, 71.0)}
 
 
 def test_numbers_that_are_none_and_values_that_cannot_be(server: PrometheusServer, reader: Make) -> None:

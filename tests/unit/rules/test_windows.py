@@ -96,6 +96,21 @@ def test_sources_are_never_mixed_and_work_wins() -> None:
     assert cards([card(0, 0.0, "b"), card(1, 0.0, "b"), card(0, 0.0, "a", coverage=0.1)], 2)[0] is Proof.QUIET
 
 
+def test_a_part_of_a_card_shows_work_and_proves_no_rest() -> None:
+    """A10: a slice, or engines of one sort; whatever else the same source, or another, says of the whole card."""
+
+    def part(index: int, value: float, source: str = "cloud") -> UsageWindow:
+        return make_window(value, series=make_series(gpu_index=index, cards=0, source=source))
+
+    assert cards([part(0, 0.0)], 1) == (Proof.UNKNOWN, "card_without_samples")
+    assert cards([part(0, 0.0), card(1, 0.0)], 2)[0] is Proof.UNKNOWN
+    assert cards([part(0, 0.0), card(0, 0.0)], 1) == (Proof.QUIET, "")
+    assert cards([part(0, 60.0), card(0, 0.0)], 1) == (Proof.BUSY, "busy")
+    assert cards([part(0, 60.0, "a"), part(1, 60.0, "a"), card(0, 0.0), card(1, 0.0)], 2) == (Proof.BUSY, "busy")
+    both = read_cards([part(0, 60.0, "a"), part(1, 60.0, "a"), card(0, 0.0), card(1, 0.0)], 2, 5.0, HOUR, 90.0)
+    assert (both.busy, both.quiet) == (2, 0)
+
+
 def test_a_card_index_that_the_box_should_not_have_must_be_quiet_too() -> None:
     assert cards([card(0, 0.0), card(1, 0.0, coverage=0.1)], 1)[0] is Proof.UNKNOWN
 
