@@ -25,6 +25,7 @@ def _leader(app: App) -> Site:
 
 
 def test_healthy_while_its_loops_come_round(staged: Stage) -> None:
+    """B11: a loop that is old fails /healthz, so a supervisor restarts it."""
     at = [0.0]
     beats = Beats(lambda: at[0])
     beats.expect("cycle", 60)

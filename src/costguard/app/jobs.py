@@ -96,9 +96,12 @@ def _decide(app: App) -> Callable[[], object]:
         app.decide()
         if url is not None:
             try:
-                http.request("GET", url.get_secret_value())
+                answer = http.request("GET", url.get_secret_value())
             except HttpError as error:
                 _log.warning("the heartbeat_url could not be pinged: %s", error)
+            else:
+                if answer.status >= 400:
+                    _log.warning("the heartbeat_url answered with status %d: nothing watches over this", answer.status)
 
     return work
 
