@@ -1,9 +1,10 @@
 """``replay``: gathers what the database knows of the past and plays policies over it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -11,6 +12,7 @@ from sqlalchemy import Connection
 
 from costguard.app.app import App
 from costguard.app.books import balances, known_bills, unrecorded
+from costguard.app.samples import pieces
 from costguard.config import ladders
 from costguard.config import policies as policy_files
 from costguard.config.load import Config
@@ -25,9 +27,9 @@ from costguard.domain.snapshot import PowerEvent
 from costguard.domain.time import format_duration, local_midnight
 from costguard.domain.usage import Metric, Series
 from costguard.engine.evaluate import windows_needed
-from costguard.engine.history import Books, History, Run, Track
+from costguard.engine.history import Books, History, Run
 from costguard.engine.ownership import with_owner
-from costguard.engine.replay import lookback, replay
+from costguard.engine.replay import replay
 from costguard.engine.replay_money import SPEND_BACK, Note, asks_books
 from costguard.engine.replayed import DAY, HOUR, Replayed, document, saved
 from costguard.engine.runs import runs_of, seen_spans
@@ -41,8 +43,6 @@ from costguard.rules.spot_price import ZONE
 from costguard.store import inventory, levers, power, prices, usage
 
 _ALL = timedelta(days=4000)
-_PIECE = 1_000_000
-_LEAST = timedelta(hours=2)
 _LATE = timedelta(days=1)
 _TICK = timedelta(microseconds=1)
 # What a box of any kind has whenever it runs: the host tells it, no agent needed.
@@ -208,13 +208,13 @@ def gather(
     series = usage.series_of(conn, metrics | set(_PRESENCE), [r.ref for r in known])
     wanted = {number: one for number, one in series.items() if one.metric in metrics}
     settings = app.config.settings
-    history = History(
+    return History(
         since=since,
         until=until,
         accounts={name: account.facts(until) for name, account in app.accounts.items()},
         resources={r.ref: r for r in known},
         runs=recorded_runs(conn, known, since, until, series),
-        samples=_reader(conn, wanted, progress),
+        samples=partial(pieces, conn, wanted, until, progress),
         step=settings.schedule.usage,
         spot_prices=_prices(conn, since, until, ChargeType.SPOT),
         on_demand_prices=_prices(conn, since, until, ChargeType.ON_DEMAND),
@@ -225,7 +225,6 @@ def gather(
         self_ids=machine_ids(),
         books=_books(app, conn, since, until, everything, series) if any(map(asks_books, policies)) else Books(),
     )
-    return _cut(history, len(wanted), policies)
 
 
 def _books(
@@ -248,27 +247,6 @@ def _books(
         balances=balances(app, conn, since),
         others=tuple(r for r in everything if r.ref.kind not in COMPUTE and r.state is not State.GONE),
     )
-
-
-def _cut(history: History, series: int, policies: Iterable[Policy]) -> History:
-    """With pieces small enough that the samples of one fit into little memory, whatever their period.
-
-    The first is cut as if every sample came in the finest period there is; what it held tells how long the others are.
-    """
-    periods = [p for account in history.accounts.values() for p in account.metric_period.values()]
-    first = min(periods, default=timedelta(minutes=1)) * (_PIECE // max(1, series))
-    chunk = min(max(first, _LEAST, lookback(policies, history)), history.longest)
-    return replace(history, chunk=chunk, piece=_PIECE)
-
-
-def _reader(
-    conn: Connection, known: Mapping[int, Series], progress: Callable[[str], None]
-) -> Callable[[datetime, datetime], Iterator[Track]]:
-    def read(low: datetime, high: datetime) -> Iterator[Track]:
-        progress(f"{low:%Y-%m-%d}")
-        return usage.tracks(conn, known, low, high)
-
-    return read
 
 
 def recorded_runs(

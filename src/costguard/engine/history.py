@@ -185,17 +185,18 @@ class Books:
     others: tuple[Resource, ...] = ()
 
 
-Samples = Callable[[datetime, datetime], Iterable[Track]]
+Piece = tuple[datetime, Iterable[Track]]
+"""Samples up to a moment, from where the piece before it ended: one track for each series that has some."""
+Samples = Callable[[datetime], Iterable[Piece]]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     """[since, until) of a fleet, aware UTC.
 
-    ``resources`` as they are known today, owners resolved; ``runs`` of each in time order. ``samples(a, b)`` gives the
-    samples with a < at ≤ b, one track for each series; it is asked for pieces one after the other, the first of them
-    ``chunk`` long, the later ones as long as holds ``piece`` samples (0: all of ``chunk``), at most ``longest``.
-    ``step`` is the time between two looks, as between two polls of the use.
+    ``resources`` as they are known today, owners resolved; ``runs`` of each in time order. ``samples(a)`` gives
+    those with a < at ≤ until in pieces, one after the other; the last of them ends with the history. ``step`` is the
+    time between two looks, as between two polls of the use.
     """
 
     since: datetime
@@ -204,9 +205,6 @@ class History:
     resources: Mapping[ResourceRef, Resource]
     runs: Mapping[ResourceRef, tuple[Run, ...]]
     samples: Samples
-    chunk: timedelta = timedelta(days=1)
-    piece: int = 0
-    longest: timedelta = timedelta(days=7)
     step: timedelta = timedelta(minutes=5)
     spot_prices: tuple[Price, ...] = ()
     on_demand_prices: tuple[Price, ...] = ()

@@ -27,7 +27,7 @@ from costguard.domain.snapshot import Snapshot, SourceState, SourceStatus
 from costguard.engine.box import Box, Out, levels_of
 from costguard.engine.evaluate import Evaluation, Prepared, evaluate, prepare, windows_needed
 from costguard.engine.events import Event, EventKind, Look
-from costguard.engine.history import History, Run, micros, moment
+from costguard.engine.history import History, Run, Track, micros, moment
 from costguard.engine.lifecycle import advance
 from costguard.engine.looks import Climb, next_looks, off_edges
 from costguard.engine.plan import PlanFacts, plan
@@ -117,14 +117,9 @@ class _Replay:
                 self._wake(box, micros(max(run.started, history.since)))
                 if run.ended is not None:
                     self._wake(box, micros(run.ended))
-        low, high, chunk = history.since - self.lookback, history.since, history.chunk
-        while high < history.until:
-            high = min(high + chunk, history.until)
-            before = self.samples
-            self._load(low, high)
-            if history.piece and (read := self.samples - before):
-                fitting = (high - low) * (history.piece / read)
-                chunk = min(max(fitting, history.chunk), history.longest)
+        low = history.since - self.lookback
+        for high, tracks in history.samples(low):
+            self._load(low, high, tracks)
             self._work(micros(high))
             low = high
         return self._result()
@@ -162,13 +157,13 @@ class _Replay:
             self.queued.add(entry)
             heapq.heappush(self.queue, entry)
 
-    def _load(self, low: datetime, high: datetime) -> None:
+    def _load(self, low: datetime, high: datetime, tracks: Iterable[Track]) -> None:
         """Takes the samples of the next stretch in and finds out when its boxes must be looked at."""
         start, end = micros(low), micros(high)
         by_ref = {box.resource.ref: box for box in self.boxes if box.policies}
         for box in self.boxes:
             box.trim(max(start, self.loaded) - self.lookback // _MICRO)
-        for track in self.history.samples(low, high):
+        for track in tracks:
             owner = by_ref.get(track.series.ref)
             if owner is not None and track.at:
                 self.samples += len(track.at)

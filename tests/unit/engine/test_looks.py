@@ -11,7 +11,7 @@ SINCE = datetime(2026, 6, 8, tzinfo=UTC)  # a Monday
 
 def edges(*off: dict[str, object], days: int = 3) -> list[datetime]:
     when = ScheduleWhen.model_validate({"off": list(off), "holidays": None})
-    past = History(SINCE, SINCE + timedelta(days=days), {}, {}, {}, lambda low, high: (), timezone="UTC")
+    past = History(SINCE, SINCE + timedelta(days=days), {}, {}, {}, lambda low: (), timezone="UTC")
     return [moment(at) for at in off_edges(when, past) if SINCE <= moment(at) <= past.until]
 
 

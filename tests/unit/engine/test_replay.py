@@ -14,7 +14,7 @@ from hypothesis.strategies import randoms
 from costguard.domain.decision import GuardCode
 from costguard.domain.resource import Ends, Kind, Resource, StopEffect
 from costguard.domain.usage import Metric, Statistic
-from costguard.engine.history import History, Run, Track, micros
+from costguard.engine.history import History, Piece, Run, Track, micros
 from costguard.engine.replay import _Replay, replay
 from costguard.engine.replayed import DAY, HOUR, Replayed, by_day, document, saved
 from costguard.engine.settings import EngineSettings
@@ -53,6 +53,10 @@ def kept(one: Track, keep: Callable[[int], bool]) -> Track:
     return Track.of(one.series, [(a, v, PERIOD) for a, v in zip(one.at, one.values, strict=True) if keep(a)])
 
 
+def inside(first: int, last: int) -> Callable[[int], bool]:
+    return lambda moment: first < moment <= last
+
+
 def outside(first: float, last: float) -> Callable[[int], bool]:
     """Not in [first, last] hours."""
     low, high = micros(at(first)), micros(at(last))
@@ -73,20 +77,21 @@ def tracks(box: Resource, busy: Spans, end: float = 48) -> list[Track]:
     ]
 
 
-def history(boxes: list[Any], **fields: Any) -> History:
-    """``boxes``: (resource, runs, tracks) of each."""
+def history(boxes: list[Any], length: timedelta = timedelta(hours=7), **fields: Any) -> History:
+    """``boxes``: (resource, runs, tracks) of each; ``length`` of the pieces of time in which the samples come."""
     every = [t for _, _, found in boxes for t in found]
 
-    def samples(low: datetime, high: datetime) -> Iterable[Track]:
-        first, last = micros(low), micros(high)
-        for one in every:
-            yield kept(one, lambda a: first < a <= last)
+    def samples(low: datetime) -> Iterable[Piece]:
+        while low < at(48):
+            high = min(low + length, at(48))
+            yield high, [kept(one, inside(micros(low), micros(high))) for one in every]
+            low = high
 
     account = make_account(metric_delay=dict.fromkeys(Metric, timedelta()))
     defaults: dict[str, Any] = {
         "since": SINCE, "until": at(48), "accounts": {"prod": account},
         "resources": {r.ref: r for r, _, _ in boxes}, "runs": {r.ref: runs for r, runs, _ in boxes},
-        "samples": samples, "chunk": timedelta(hours=7),
+        "samples": samples,
     }  # fmt: skip
     return History(**{**defaults, **fields})
 
@@ -284,8 +289,8 @@ def test_the_size_of_the_pieces_changes_nothing(hours: int) -> None:
     rows = [(b, (run_of(),), tracks(b, spans)) for b, spans in zip(boxes, busy, strict=True)]
     policies = [idle_policy(), lifetime_policy(when={"max_age": "210h"})]
     limits = EngineSettings(per_hour=1, share=None)
-    whole = played(*rows, policies=policies, settings=limits, chunk=timedelta(hours=7))
-    pieces = played(*rows, policies=policies, settings=limits, chunk=timedelta(hours=hours))
+    whole = played(*rows, policies=policies, settings=limits, length=timedelta(hours=7))
+    pieces = played(*rows, policies=policies, settings=limits, length=timedelta(hours=hours))
     assert [(s.at, s.until, s.policy) for s in pieces.stops] == [(s.at, s.until, s.policy) for s in whole.stops]
     assert [(w.at, w.outcome) for w in pieces.warnings] == [(w.at, w.outcome) for w in whole.warnings]
 
@@ -358,8 +363,7 @@ def test_looking_at_every_step_finds_nothing_more(rng: Random) -> None:
     policies = [idle_policy(), night, lifetime_policy(when={"max_age": f"{rng.randint(10, 300)}h"})]
     past = history(rows)
     limits = EngineSettings(per_hour=rng.choice([None, 1, 3]), share=None)
-    grown = replace(past, chunk=timedelta(hours=rng.choice([3, 7])), piece=rng.choice([500, 5_000]))
-    thrifty = replay(policies, grown, limits)
+    thrifty = replay(policies, history(rows, timedelta(hours=rng.choice([3, 7, 20]))), limits)
     whole = _Replay(policies, past, limits)
     for one in whole.boxes:
         for step in range(int((past.until - past.since) / STEP) + 1):

@@ -41,7 +41,7 @@ def history(box: Resource, *, runs: tuple[Run, ...] | None = None, **books: Any)
     runs = (Run(SINCE - 40 * DAY, None, ((SINCE - 40 * DAY, price),)),) if runs is None else runs
     intervals = tuple(Interval(box.ref, State.RUNNING, box.charge_type, run.started, run.ended, price) for run in runs)
     return History(
-        SINCE, UNTIL, {"prod": make_account()}, {box.ref: box}, {box.ref: runs}, lambda low, high: (),
+        SINCE, UNTIL, {"prod": make_account()}, {box.ref: box}, {box.ref: runs}, lambda low: (),
         books=Books(**{"intervals": intervals, **books}),
     )  # fmt: skip
 
