@@ -83,11 +83,12 @@ def _run(app: App, progress: Callable[[str], None]) -> OnceResult:
     }
     # Nobody tries again before the next run: a message that was refused until now has failed for this one.
     unsent = any(n.attempts and n.last_error and n.reason is not SendReason.DIGESTED for n in waiting)
-    failed = bool(dead) or unsent or any(a.attempt > 0 and a.state in _TROUBLE for a in touched)
+    doubtful = any(a.state is ActionState.IN_DOUBT for a in touched)  # nobody looks again before the next run
+    failed = bool(dead) or unsent or doubtful or any(a.attempt > 0 and a.state in _TROUBLE for a in touched)
     return OnceResult(document, result.evaluation, not fine, failed, bool(result.evaluation.findings))
 
 
-_TROUBLE = frozenset({ActionState.FAILED, ActionState.DEFERRED, ActionState.IN_DOUBT})
+_TROUBLE = frozenset({ActionState.FAILED, ActionState.DEFERRED})
 
 
 def _lead(app: App) -> None:

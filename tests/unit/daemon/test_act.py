@@ -14,10 +14,14 @@ from costguard.app.once import run_once
 from costguard.daemon import levers
 from costguard.daemon.levers import Person
 from costguard.domain.action import ActionState
+from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Click, Press, Reply, Sender
+from costguard.errors import InvalidState
 from costguard.store import actions
 from costguard.testing.clock import FakeClock
 from tests.daemon.rig import Cloud, rows
+from tests.daemon.rig import told as told_of
+from tests.fakes.slack import SlackServer
 
 BOXES = 12
 HALF_AN_HOUR = timedelta(minutes=31)
@@ -137,3 +141,31 @@ def test_a_pause_in_the_last_moment_comes_in_time(fleet: App, cloud: Cloud, cloc
 
     pull(fleet, clock, pause, last_of_the_second)
     assert [call.id for call in cloud.stops()] == [next(iter(seen))]
+
+
+def test_one_box_in_a_wrong_state_keeps_no_other_from_its_stop(
+    fleet: App, cloud: Cloud, clock: Watched, slack: SlackServer
+) -> None:
+    """M10, C34: each box has its own call and its own outcome; the one that did not stop is told by its name."""
+    asked = count()
+
+    def refused() -> InvalidState | None:
+        wrong = next(asked) == 3
+        return InvalidState("wrong state", provider="simulated", code="IncorrectInstanceStatus") if wrong else None
+
+    cloud.fail = {"stop": refused}
+    first = run_once(fleet)
+    states = [row.state for row in rows(fleet.database)]
+    assert states.count(ActionState.DONE) == BOXES - 1
+    (open_one,) = (row for row in rows(fleet.database) if row.state is not ActionState.DONE)
+    assert open_one.state is ActionState.IN_DOUBT, "what the provider meant is looked at, not guessed"
+    assert first.failed
+    assert len(cloud.stops()) == BOXES - 1
+    clock.advance(timedelta(minutes=15))
+    run_once(fleet)
+    (failed,) = (row for row in rows(fleet.database) if row.state is not ActionState.DONE)
+    assert (failed.id, failed.attempt) == (open_one.id, 1)
+    assert "IncorrectInstanceStatus" in (failed.error or "")
+    told = [notice for notice in told_of(fleet.database) if notice.kind is NoticeKind.FAILED]
+    assert [notice.action_id for notice in told] == [failed.id]
+    assert any(f"box-{failed.subject.id}" in str(post) for post in slack.posted)

@@ -200,3 +200,16 @@ def test_a_story_can_be_retold_without_its_mention() -> None:
     story = tell(sample_facts()["warning"], language="zh", now=SAMPLE_NOW, mentions={"zhangwei": "U1", "other": "U2"})
     assert story.mentions == {"zhangwei": "U1"}
     assert replace(story, mentions={}).title == story.title
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "no stock when you start it again"), ("zh", "再启动时可能没有库存")]
+)
+def test_a_warning_says_that_a_scarce_box_may_not_come_back(language: str, words: str) -> None:
+    """C12: said where the stop risks it, and nowhere else."""
+    facts = dict(sample_facts()["warning"])
+    assert words in render(facts, fmt="plain", language=language, now=SAMPLE_NOW, idem_key="k").body
+    effect = facts["effect"]
+    assert isinstance(effect, dict)
+    plenty = {**facts, "effect": {**effect, "restart_risk": False}}
+    assert words not in render(plenty, fmt="plain", language=language, now=SAMPLE_NOW, idem_key="k").body
