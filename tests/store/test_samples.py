@@ -1,16 +1,22 @@
 """Samples as a replay reads them: all of them once, in order, in pieces of about the same number."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete
 
 from costguard.app import samples
-from costguard.domain.usage import Metric, Series, Statistic, UsageSample
+from costguard.domain.usage import Metric, Series, Statistic, UsageSample, WindowSpec
+from costguard.engine.box import Box
 from costguard.engine.history import Track, micros
-from costguard.store import usage
+from costguard.store import tables, usage
 from costguard.store.database import Database
-from tests.store.things import NOW, ref
+from costguard.testing.builders import make_account, make_resource
+from tests.store.things import MINUTE, NOW, ref
 
 PERIOD = timedelta(minutes=5)
 START = NOW - timedelta(days=5)
@@ -65,3 +71,36 @@ def test_pieces_hold_about_as_many_samples(database: Database, monkeypatch: pyte
 def test_a_past_without_samples_has_its_end(database: Database) -> None:
     found, _ = read(database)
     assert found[-1] == (NOW, [])
+
+
+AGES = st.integers(0, 130)
+SPANS = st.sampled_from([timedelta(), MINUTE, PERIOD, timedelta(hours=1)])
+LENGTH = timedelta(hours=1)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(AGES, st.tuples(st.floats(0, 100), SPANS), max_size=60), AGES)
+def test_a_window_of_a_replay_is_that_of_a_cycle(
+    database: Database, ages: dict[int, tuple[float, timedelta]], started: int
+) -> None:
+    """Of samples of any periods, those that their source tells none of included."""
+    one = KNOWN[0]
+    begun = NOW - started * MINUTE
+    with database.write() as conn:
+        conn.execute(delete(tables.usage))
+        usage.append(conn, [UsageSample(one, NOW - a * MINUTE, value, span) for a, (value, span) in ages.items()])
+        found = usage.windows(
+            conn, {WindowSpec(one.metric, LENGTH)}, NOW, lambda *_: timedelta(), lambda *_: MINUTE, [one.ref],
+            {one.ref: begun}, NOW,
+        )  # fmt: skip
+        ids = usage.series_of(conn, ASKED, [one.ref])
+        tracks = list(usage.tracks(conn, ids, NOW - timedelta(days=1), NOW))
+    resource = make_resource(started_at=begun)
+    account = make_account(metric_delay={}, metric_period={one.metric: MINUTE})
+    box = Box(number=0, resource=resource, runs=(), policies=(), account=account)
+    for track in tracks:
+        box.add(track)
+    (expected,) = [windows for specs in found.values() for windows in specs.values()] or [()]
+    got = box.windows(NOW)[WindowSpec(one.metric, LENGTH)]
+    assert [replace(w, mean=0.0) for w in got] == [replace(w, mean=0.0) for w in expected]
+    assert [w.mean for w in got] == pytest.approx([w.mean for w in expected])

@@ -21,6 +21,7 @@ from costguard.rules.kind import ActivityTests
 
 _MICRO = timedelta(microseconds=1)
 _NOTHING = timedelta()
+_MINUTE = timedelta(minutes=1)
 _WINDOW = timedelta(minutes=30) // _MICRO
 _FOREVER = 1 << 62
 
@@ -115,6 +116,9 @@ class Box:
     # --- samples
 
     def add(self, track: Track) -> None:
+        """Takes samples in; a source that tells no period (0) has the metric's own."""
+        usual = self.account.metric_period.get(track.series.metric, _MINUTE) // _MICRO
+        track.periods = [(at, period or usual) for at, period in track.periods]
         known = self.tracks.get(track.series)
         if known is None:
             known = self.tracks[track.series] = Track(track.series)

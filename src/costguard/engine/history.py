@@ -81,7 +81,7 @@ class Track:
         """The finest period of the samples from ``first`` to ``last`` (µs, both with a sample)."""
         if len(self.periods) == 1:
             return self.periods[0][1]
-        return min(self.period(first), *(period for at, period in self.periods if first < at <= last))
+        return min((self.period(first), *(period for at, period in self.periods if first < at <= last)))
 
     def at_work(self, level: float, since: int, until: int) -> list[int]:
         """When (µs), in (since, until], a value reached ``level``: of a mean over n cards the n-th part, as below it
