@@ -18,7 +18,8 @@ BAD = sorted((ROOT / "tests/unit/config/bad").glob("*.yaml"))
 def test_init_then_check(tmp_path: Path, lang: str) -> None:
     made = costguard("init", str(tmp_path / "ops"), "--lang", lang, width=200)
     assert made.code == 0
-    assert f"next: costguard check -c {tmp_path}/ops/costguard.yaml" in made.out
+    following = "下一步：" if lang == "zh" else "next: "
+    assert f"{following}costguard check -c {tmp_path}/ops/costguard.yaml" in made.out
     checked = costguard("check", "-c", str(tmp_path / "ops/costguard.yaml"), width=200)
     assert (checked.code, checked.err) == (0, "")
     assert "idle-dev dry_run · warn at" in checked.out

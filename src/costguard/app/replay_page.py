@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from costguard.domain.codec import decode
 from costguard.domain.money import Money
 
-_WORDS: Mapping[str, Mapping[str, str]] = {
+WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "title": "Replay", "days": "What would have been saved each day", "policies": "Policies", "stops": "Stops",
         "policy": "policy", "rule": "rule", "matched": "boxes", "warned": "warned", "stopped": "stopped",
@@ -50,7 +50,7 @@ _WIDTH, _HEIGHT, _FOOT = 960, 220, 24
 def page(document: Mapping[str, Any], language: str) -> str:
     """The whole page in ``zh`` or ``en``, from a ``costguard.replay/1`` document."""
     tongue = "zh" if language == "zh" else "en"
-    words, zone = _WORDS[tongue], ZoneInfo(document["timezone"])
+    words, zone = WORDS[tongue], ZoneInfo(document["timezone"])
     coverage, versions = document["coverage"], document["versions"]
     seen = words["seen"].format(n=coverage["boxes_with_use"], of=coverage["boxes"])
     parts = [

@@ -6,21 +6,26 @@ a pipe; ``--json`` prints nothing else on stdout. What is printed is text: no na
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
+from costguard.cli import words
 from costguard.domain.money import Money
-from costguard.domain.time import format_duration
+from costguard.notify.words import words as languages
+from costguard.web.words import Language
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -29,6 +34,12 @@ _GAP = 2
 # A column of words that is narrower than this reads badly; then another column goes.
 _WORDS = 18
 _LABEL = 10
+_INDENT = 4
+# What a line may be broken before: a word, or a character of a script without spaces. Punctuation stays where it is.
+_UNIT = re.compile(
+    r"[（《“「【]*(?:[\u2e80-\u2fff\u3041-\u9fff\uf900-\ufaff]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff01-\uff5e]+|.)"
+    r"[，。、；：）》”」】！？…]*\s*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,40 @@ class Column:
     drop: int = 0
 
 
+class Prose(Text):
+    """Text that wraps as people write: a Chinese sentence, which has no spaces, breaks between its characters."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        if how.get("no_wrap") or how.get("overflow") != "fold":
+            return super().wrap(console, width, **how)
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            broken = line.divide(_breaks(line.plain, width))
+            for one in broken:
+                one.rstrip_end(width)
+            lines.extend(broken)
+        return lines
+
+
+def _breaks(text: str, width: int) -> list[int]:
+    """Where lines of at most ``width`` cells begin, after the first."""
+    found, used = [], 0
+    for unit in _UNIT.finditer(text):
+        cells = cell_len(unit[0].rstrip())
+        if used and used + cells > width:
+            found.append(unit.start())
+            used = 0
+        if cells <= width:
+            used += cell_len(unit[0])
+            continue
+        for at, character in enumerate(unit[0], unit.start()):  # longer than a line: cut where the line ends
+            if used + cell_len(character) > width:
+                found.append(at)
+                used = 0
+            used += cell_len(character)
+    return found
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that honours NO_COLOR to the letter and leaves ``:names:`` alone."""
     plain = bool(os.environ.get("NO_COLOR"))
@@ -52,12 +97,19 @@ def console(*, stderr: bool = False) -> Console:
 
 
 class Screen:
-    """Where a command prints. ``as_json``: only documents go to stdout."""
+    """Where a command prints, in one language. ``as_json``: only documents go to stdout."""
 
-    def __init__(self, *, as_json: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, language: Language = "en") -> None:
         self.as_json = as_json
+        self.language: Language = language
+        spoken = languages(language)
+        self.comma, self.list_comma, self.colon = spoken.comma, spoken.list_comma, spoken.separator
         self.out = console()
         self.err = console(stderr=True)
+
+    def t(self, key: str, **values: object) -> str:
+        """Words of the terminal in its language."""
+        return words.say(key, self.language, **values)
 
     def document(self, document: Mapping[str, object]) -> None:
         """One JSON document on stdout."""
@@ -70,9 +122,15 @@ class Screen:
 
     def banner(self, pause: Mapping[str, str], until: str) -> None:
         """Says that the kill switch is on, above what it changes; ``until`` is its end, empty without one."""
-        ends = f"until {until}" if until else "until somebody runs `costguard resume`"
-        why = f": {pause['reason']}" if pause["reason"] else ""
-        self.say(f"PAUSED by {pause['by']} {ends}{why}. Nothing is stopped.", "bold yellow")
+        ends = self.t("banner.until", until=until) if until else self.t("banner.open")
+        why = self.t("banner.why", reason=pause["reason"]) if pause["reason"] else ""
+        self.say(self.t("banner", by=pause["by"], ends=ends, why=why), "bold yellow")
+
+    def paragraph(self, text: str) -> None:
+        """A sentence of some length, set in under the line that it belongs to."""
+        cuts = [0, *_breaks(text, self.out.width - _INDENT), len(text)]
+        for start, end in pairwise(cuts):
+            self.say(" " * _INDENT + text[start:end].rstrip())
 
     def warn(self, text: str) -> None:
         self.err.print(Text(text, "yellow"), soft_wrap=True)
@@ -84,7 +142,7 @@ class Screen:
         table.add_column(no_wrap=True, min_width=_LABEL, style="dim")
         table.add_column(overflow="fold")
         for label, text in lines:
-            table.add_row(f"  {'' if label == before else label}", Text(text))
+            table.add_row(f"  {'' if label == before else label}", Prose(text))
             before = label
         if table.row_count and not self.as_json:
             self.out.print(table)
@@ -115,7 +173,7 @@ class Screen:
                 min_width=min(widths[number], _WORDS) if column.flexible else None,
             )
         for line in lines:
-            table.add_row(*(Text(line[number]) for number in shown))
+            table.add_row(*(Prose(line[number]) for number in shown))
         if (least := _least(columns, widths, shown)) > self.out.width:
             table.width = least  # a number that is cut is another number: rather a line that the terminal wraps
         self.out.print(table, crop=False)
@@ -181,16 +239,14 @@ def when(at: datetime | None, now: datetime, zone: ZoneInfo) -> str:
     return local.strftime("%H:%M" if local.date() == now.astimezone(zone).date() else "%m-%d %H:%M")
 
 
-def ago(at: datetime | None, now: datetime) -> str:
+def ago(at: datetime | None, now: datetime, language: Language = "en") -> str:
     """``2h30m``; a dash for none."""
-    return "-" if at is None else span(now - at)
+    return "-" if at is None else span(now - at, language)
 
 
-def span(length: timedelta) -> str:
-    """``2h30m``, ``45m``, ``30s``: seconds only below a minute."""
-    if length >= timedelta(minutes=1):
-        length -= timedelta(seconds=length.total_seconds() % 60)
-    return format_duration(max(timedelta(0), length))
+def span(length: timedelta, language: Language = "en") -> str:
+    """``2h30m``, ``45m``, ``30s``; ``2 小时 30 分钟``: seconds only below a minute."""
+    return words.span(length, language)
 
 
 def plural(count: int, noun: str, several: str = "") -> str:

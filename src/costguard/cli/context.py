@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
 
 import typer
 
 from costguard.cli.console import Screen
 from costguard.errors import ConfigError
+from costguard.web.words import Language
 
 if TYPE_CHECKING:
     from costguard.app.app import App
@@ -40,6 +41,7 @@ class Globals:
     """Options given before the command."""
 
     config: Path | None = None
+    lang: str = ""
 
 
 def config_path(ctx: typer.Context, given: Path | None) -> Path:
@@ -88,12 +90,15 @@ class Backend:
         if server:
             from costguard.cli.remote import Remote
 
+            self.language = spoken(ctx)
             self._remote = Remote(server, os.environ.get("COSTGUARD_TOKEN"))
             return
         from costguard.app.serve import site_of
         from costguard.web.api import Service
 
-        self._app = open_app(load_config(ctx, config))
+        loaded = load_config(ctx, config)
+        self.language = spoken(ctx, loaded)
+        self._app = open_app(loaded)
         self._service = Service(site_of(self._app))
 
     def __enter__(self) -> "Backend":
@@ -129,18 +134,23 @@ class Backend:
         return self._service.pull(name, values, Person(person()))
 
 
-def spoken(lang: str) -> Literal["zh", "en"]:
-    """The language asked for, else the terminal's: Chinese where it speaks Chinese. Raises UsageError."""
-    if lang not in ("", "zh", "en"):
+def spoken(ctx: typer.Context, config: "Config | None" = None) -> Language:
+    """The language of this command: --lang, COSTGUARD_LANG, the configuration's, the terminal's. Raises UsageError."""
+    shared = ctx.find_object(Globals)
+    named, name = (shared.lang if shared else ""), "--lang"
+    if not named:
+        named, name = os.environ.get("COSTGUARD_LANG", ""), "COSTGUARD_LANG"
+    if named not in ("", "zh", "en"):
         from costguard.errors import UsageError
 
-        raise UsageError(f"--lang is zh or en, not {lang!r}")
+        raise UsageError(f"{name} is zh or en, not {named!r}")
     terminal = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
-    return "zh" if (lang or terminal.lower()[:2]) == "zh" else "en"
+    chosen = named or (config.settings.language if config is not None else terminal.lower()[:2])
+    return "zh" if chosen == "zh" else "en"
 
 
-def screen(as_json: bool) -> Screen:
-    return Screen(as_json=as_json)
+def screen(as_json: bool, language: Language = "en") -> Screen:
+    return Screen(as_json=as_json, language=language)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -12,11 +12,11 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
+    ctx: typer.Context,
     listen: Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where the page is.")] = "127.0.0.1:8787",
     headless: Annotated[bool, typer.Option("--headless", help="No page; as fast as it goes, to the end.")] = False,
     minutes: Annotated[int | None, typer.Option("--minutes", min=1, help="How many simulated minutes.")] = None,
     speed: Annotated[float, typer.Option("--speed", min=1, max=600, help="How many times faster than life.")] = 60.0,
-    lang: Annotated[str, typer.Option("--lang", "-l", metavar="zh|en", help="The language.")] = "",
 ) -> None:
     """A simulated GPU fleet under the starter policies: what burns, who is warned, what is kept, stopped and saved.
 
@@ -28,7 +28,7 @@ def demo(
     from costguard.cli.logs import setup
     from costguard.net.redact import Redactor
 
-    language = spoken(lang)
+    language = spoken(ctx)
     setup(Redactor(), "WARNING")
     # The demo's story has faults in it; the page shows them, the terminal stays a story.
     logging.getLogger("costguard").setLevel(logging.ERROR)

@@ -1,5 +1,6 @@
 """The command line: ``costguard COMMAND``. Each command is a thin verb; this module only gathers them."""
 
+import copy
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,12 +48,28 @@ def _plain_flags(command: Any) -> None:
         _plain_flags(inner)
 
 
+def _speak(ctx: Any, _: object, given: str) -> None:
+    if given:
+        ctx.find_object(Globals).lang = given
+
+
+def _with_language(command: Any, option: Any) -> None:
+    """Takes the language after each command as well: who asks for one thinks of it last."""
+    for inner in getattr(command, "commands", {}).values():
+        if not hasattr(inner, "commands"):
+            after = copy.copy(option)
+            after.expose_value, after.callback = False, _speak
+            inner.params.append(after)
+        _with_language(inner, option)
+
+
 class Group(TyperGroup):
     """Turns our exceptions into words and exit codes, in one place, and with --json into a document."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_JSON] = "--json" in args
         _plain_flags(self)
+        _with_language(self, next(option for option in self.params if option.name == "lang"))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -95,13 +112,22 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    lang: Annotated[
+        str,
+        typer.Option(
+            "--lang",
+            "-l",
+            metavar="zh|en",
+            help="The language, also after a command; else COSTGUARD_LANG, the configuration's, the terminal's.",
+        ),
+    ] = "",
 ) -> None:
     """Watches rented GPUs, warns people before it acts, stops what burns money for nothing, and proves what it saved.
 
     Start with `costguard init`, then `check`, `doctor`, `audit`, `run`. `costguard demo` shows it all on a simulated
     fleet.
     """
-    ctx.obj = Globals(config)
+    ctx.obj = Globals(config, lang)
 
 
 for module in (setup, service, money, bills, replay, tables, explain, levers, policies, notify, database, demo):

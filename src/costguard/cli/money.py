@@ -58,7 +58,7 @@ def audit(
         bare = bool(providers) and config is None and not config_path(ctx, config).exists()
         if bare:
             zone = os.environ.get("COSTGUARD_TIMEZONE", "Asia/Shanghai")
-            loaded = without_config(providers, Path(folder), zone, spoken(""))
+            loaded = without_config(providers, Path(folder), zone, spoken(ctx))
         else:
             loaded = load_config(ctx, config)
         on = screen(chosen != "table")

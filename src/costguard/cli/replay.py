@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from costguard.cli.console import Column, Screen, money, when
-from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, write_whole
+from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken, write_whole
+from costguard.cli.words import source, told
 from costguard.domain.codec import decode
 from costguard.domain.money import Money
 from costguard.domain.time import parse_duration
 
-_NOTES = 15
 _FORMATS = ("table", "json", "html")
 _Since = Annotated[str, typer.Option("--since", metavar="DURATION", help="How far back, like 30d.")]
 
@@ -34,10 +34,11 @@ def backfill(ctx: typer.Context, config: ConfigFile = None, since: _Since = "30d
     from costguard.domain.codec import instant
 
     span = _span(since)
-    app = open_app(load_config(ctx, config))
-    on = screen(as_json)
+    loaded = load_config(ctx, config)
+    on = screen(as_json, spoken(ctx, loaded))
+    app = open_app(loaded)
     try:
-        with on.progress("reading") as bar:
+        with on.progress(on.t("reading")) as bar:
             found = pull(app, span, bar.step)
     finally:
         app.close()
@@ -62,19 +63,20 @@ def backfill(ctx: typer.Context, config: ConfigFile = None, since: _Since = "30d
         on.table(
             "",
             [
-                Column("ACCOUNT"), Column("SOURCE"), Column("NEW", right=True), Column("ANSWERED", right=True),
-                Column("OLDEST", right=True), Column("", flexible=True),
+                Column(on.t("account")), Column(on.t("source")), Column(on.t("backfill.new"), right=True),
+                Column(on.t("backfill.answered"), right=True), Column(on.t("backfill.oldest"), right=True),
+                Column("", flexible=True),
             ],
             [
                 [
-                    s.account, s.source, f"{s.added:,}", f"{s.boxes} of {s.of}", when(s.oldest, found.until, zone),
-                    s.error or s.note,
+                    s.account, source(s.source, on.language), f"{s.added:,}", on.t("backfill.of", n=s.boxes, of=s.of),
+                    when(s.oldest, found.until, zone), s.error or told(s.note, on.language),
                 ]
                 for s in found.sources
             ],
-            "No accounts are configured.",
+            on.t("backfill.none"),
         )  # fmt: skip
-        on.say(f"now: costguard replay --since {since}", "bold")
+        on.say(on.t("backfill.next", since=since), "bold")
     if not found.fine:
         raise typer.Exit(69)
 
@@ -106,12 +108,12 @@ def replay(
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}")
     span = _span(since)
     loaded = load_config(ctx, config)
+    on = screen(chosen != "table", spoken(ctx, loaded))
     first = read_policies(policies, loaded, os.environ) if policies else Version("configuration", loaded.policies)
     versions = [first, *([read_policies(compare, loaded, os.environ)] if compare else [])]
     app = open_app(loaded)
-    on = screen(chosen != "table")
     try:
-        with on.progress("replaying") as bar:
+        with on.progress(on.t("replaying")) as bar:
             document = run_replay(app, span, versions, bar.step)
     finally:
         app.close()
@@ -119,14 +121,14 @@ def replay(
         case "json":
             text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
         case "html":
-            text = page(document, loaded.settings.language)
+            text = page(document, on.language)
         case _:
-            return _table(on, document, loaded.settings.language)
+            return _table(on, document, own=policies is None)
     if output is None:
         typer.echo(text, nl=False)
         return
     write_whole(output, text)
-    on.err.print(f"wrote {output}")
+    on.err.print(on.t("wrote", path=output))
 
 
 def _span(text: str) -> timedelta:
@@ -145,74 +147,94 @@ def _money(value: Mapping[str, str] | None) -> Money | None:
     return None if value is None else Money.of(value["amount"], value["currency"])
 
 
-def _table(on: Screen, document: Mapping[str, Any], language: str) -> None:
+def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
+    """``own``: the first version is the configuration's."""
     from zoneinfo import ZoneInfo
 
+    from costguard.app.replay_page import WORDS
+
     zone, coverage, until = ZoneInfo(document["timezone"]), document["coverage"], decode(document["until"])
-    tongue = "zh" if language == "zh" else "en"
-    on.say(document["headline"][tongue], "bold")
-    for line in document["warnings"][tongue]:
+    page = WORDS[on.language]
+    on.say(document["headline"][on.language], "bold")
+    for line in document["warnings"][on.language]:
         on.warn(line)
-    on.say(f"{coverage['boxes_with_use']} of {coverage['boxes']} boxes have use recorded", "dim")
-    reason = "reason_zh" if tongue == "zh" else "reason"
-    for version in document["versions"]:
+    on.say(page["seen"].format(n=coverage["boxes_with_use"], of=coverage["boxes"]), "dim")
+    reason = "reason_zh" if on.language == "zh" else "reason"
+    for number, version in enumerate(document["versions"]):
         on.table(
-            f"\n{version['name']}",
+            "\n" + (on.t("replay.own") if own and not number else version["name"]),
             [
-                Column("POLICY", style="bold", flexible=True), Column("RULE", drop=2),
-                Column("BOXES", right=True, drop=1), Column("TOLD", right=True), Column("WARNED", right=True),
-                Column("STOPPED", right=True), Column("<1h", right=True), Column("<24h", right=True),
-                Column("SAVED", right=True),
+                Column(on.t("policy"), style="bold", flexible=True), Column(on.t("rule"), drop=2),
+                Column(on.t("replay.boxes"), right=True, drop=1), Column(on.t("replay.told"), right=True),
+                Column(on.t("replay.warned"), right=True), Column(on.t("replay.stopped"), right=True),
+                Column(on.t("replay.hour"), right=True), Column(on.t("replay.day"), right=True),
+                Column(on.t("replay.saved"), right=True),
             ],
             [
                 [
                     p["policy"], p["rule"], str(p["matched"]), str(p["told"]), str(p["warned"]), str(p["stopped"]),
                     str(p["hit_within_hour"]), str(p["hit_within_day"]), money(_money(p["saved"])),
                 ]
-                for p in [*version["policies"], {**version, "policy": "all", "rule": "", "matched": coverage["boxes"]}]
+                for p in [
+                    *version["policies"],
+                    {**version, "policy": page["all"], "rule": "", "matched": coverage["boxes"]},
+                ]
             ],
-            "No policies.",
+            on.t("replay.no_policies"),
         )  # fmt: skip
-        for skipped in version["skipped"]:
-            on.say(f"not replayed: {skipped['policy']}: {skipped[reason]}", "dim")
-        for partly in version["partly"]:
-            on.say(f"replayed in part: {partly['policy']}: {partly[reason]}", "dim")
+        for what in ("skipped", "partly"):
+            for one in version[what]:
+                on.say(f"{page[what]}{on.colon}{one['policy']}{on.colon}{one[reason]}", "dim")
         if version["unpriced_stops"]:
-            on.warn(f"{version['unpriced_stops']} stops of boxes without a known price save an unknown amount")
+            on.warn(on.t("replay.unpriced", n=version["unpriced_stops"]))
         on.table(
-            "\nthe dearest stops",
+            "\n" + on.t("replay.stops"),
             [
-                Column("BOX", flexible=True, style="bold"), Column("POLICY", flexible=True),
-                Column("WARNED", right=True, drop=2), Column("STOPPED", right=True), Column("UNTIL", right=True),
-                Column("BECAUSE", drop=1), Column("SAVED", right=True),
+                Column(on.t("box"), flexible=True, style="bold"), Column(on.t("policy"), flexible=True),
+                Column(on.t("replay.warned"), right=True, drop=2), Column(on.t("replay.stopped"), right=True),
+                Column(on.t("replay.until"), right=True), Column(on.t("replay.because"), drop=1),
+                Column(on.t("replay.saved"), right=True),
             ],
             [
                 [
                     s["subject"]["name"] or s["subject"]["id"], s["policy"], when(decode(s["warned_at"]), until, zone),
-                    when(decode(s["at"]), until, zone), when(decode(s["until"]), until, zone), s["ended_by"],
+                    when(decode(s["at"]), until, zone), when(decode(s["until"]), until, zone), page[s["ended_by"]],
                     money(_money(s["saved"])),
                 ]
                 for s in version["stops"][:15]
             ],
-            "\nNothing would have been stopped.",
+            "\n" + on.t("replay.none"),
         )  # fmt: skip
         if version["notes"]:
-            on.table(
-                "\nwhat people would have been told of money",
-                [
-                    Column("AT", right=True), Column("POLICY", flexible=True, style="bold"),
-                    Column("ABOUT", flexible=True), Column("", flexible=True),
-                ],
-                [
-                    [
-                        when(decode(n["at"]), until, zone), n["policy"],
-                        " ".join(part for part in (n["subject"]["name"] or n["subject"]["id"], n["threshold"]) if part),
-                        n["text"][tongue],
-                    ]
-                    for n in version["notes"][-_NOTES:]
-                ],
-                "",
-            )  # fmt: skip
-    on.say("<1h, <24h: stops whose box was at work again within an hour, a day", "dim")
-    for line in document["assumptions"][tongue]:
+            on.say("\n" + on.t("replay.notes"), "bold")
+        for policy, steps, count, last in _folded(version["notes"]):
+            named = on.list_comma.join(_step(on, step) for step in steps) or last["subject"]["name"]
+            at = when(decode(last["at"]), until, zone)
+            times = at if count == 1 else on.t("replay.times", n=count, at=at)
+            on.say(f"  {policy} {named}{on.colon}{times}")
+            on.paragraph(last["text"][on.language])
+    on.say("\n" + on.t("replay.hits"), "dim")
+    for line in document["assumptions"][on.language]:
         on.say(f"- {line}", "dim")
+
+
+def _folded(
+    notes: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[str, tuple[str, ...], int, Mapping[str, Any]]]:
+    """(policy, steps, how often, the last note) of what says the same again; steps that are told as one are one."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for note in notes:
+        found.setdefault((note["policy"], note["threshold"]), []).append(note)
+    alike: dict[tuple[str, int, str, str], tuple[list[str], Mapping[str, Any]]] = {}
+    for (policy, step), several in found.items():
+        last = several[-1]
+        steps, _ = alike.setdefault((policy, len(several), last["at"], str(last["text"])), ([], last))
+        steps.append(step)
+    for (policy, count, _, _), (steps, last) in alike.items():
+        yield policy, tuple(sorted(filter(None, steps), key=lambda step: (len(step), step))), count, last
+
+
+def _step(on: Screen, threshold: str) -> str:
+    """``80%``; ``forecast 100%`` of a step that is judged by what is ahead."""
+    kind, _, share = threshold.rpartition(":")
+    return on.t("replay.ahead", step=share) if kind == "forecast" else threshold

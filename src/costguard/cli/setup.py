@@ -16,11 +16,11 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
+    ctx: typer.Context,
     directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write (default: here).")] = Path(),
     providers: Annotated[
         str, typer.Option("--providers", "-p", metavar="a,b", help="aliyun, tencent, aws, simulated …")
     ] = "simulated",
-    lang: Annotated[str, typer.Option("--lang", "-l", metavar="zh|en", help="Language of comments and messages.")] = "",
 ) -> None:
     """Write a commented starter configuration and policies. Never overwrites.
 
@@ -30,16 +30,16 @@ def init(
     from costguard.config.init import variables
 
     chosen = [name.strip() for name in providers.split(",") if name.strip()]
-    language = spoken(lang)
+    language = spoken(ctx)
     written = write(directory, chosen, language)
-    on = screen(False)
+    on = screen(False, language)
     for path in written:
-        on.say(f"wrote {path}")
+        on.say(on.t("wrote", path=path))
     needed = variables(chosen)
     if needed:
-        on.say(f"set {', '.join(needed)} in the environment (or use ${{file:…}})")
+        on.say(on.t("init.set", names=on.list_comma.join(needed)))
     where = "" if directory == Path() else f" -c {directory / 'costguard.yaml'}"
-    on.say(f"next: costguard check{where}")
+    on.say(on.t("init.next", where=where))
 
 
 def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> None:

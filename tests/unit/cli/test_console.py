@@ -72,3 +72,25 @@ def test_times_spans_and_amounts() -> None:
     assert span(timedelta(hours=50)) == "2d2h"
     assert money(Money.of("34.742", "CNY"), "/h") == "¥34.74/h"
     assert [plural(n, "try", "tries") for n in (0, 1, 2)] == ["0 tries", "1 try", "2 tries"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("周期到北京时间结束，届时预测约", ["周期到北京时间结", "束，届时预测约"]),
+        ("一二三四五六七八，九", ["一二三四五六七", "八，九"]),
+        ("花费最多：train-a100-08 与其他", ["花费最多：", "train-a100-08 与", "其他"]),
+        ("a few plain words here", ["a few plain", "words here"]),
+        ("i-2ze0qg54yuq5zxm88e8", ["i-2ze0qg54yuq5zx", "m88e8"]),
+    ],
+)
+def test_a_line_breaks_as_people_write(
+    text: str, lines: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two characters of Chinese, never before its punctuation; elsewhere between words."""
+    monkeypatch.setenv("COLUMNS", "16")
+    Screen().table("", [Column("", flexible=True)], [[text]], "")
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == lines
+    monkeypatch.setenv("COLUMNS", "20")
+    Screen().paragraph(text)
+    assert [line.removeprefix("    ") for line in capsys.readouterr().out.splitlines()] == lines

@@ -1,0 +1,76 @@
+"""What people read in the terminal is in their language; what programs read is as it was."""
+
+import re
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from tests.cli.cli import Answer, costguard
+from tests.web.stage import HOSTILE, OPS_URL, Stage
+
+ENV = {OPS_URL: "http://127.0.0.1:9/none"}
+COMMANDS = ("replay --since 7d", "backfill --since 1d")
+# Three English words in a row are a sentence, four capitals the head of a column; commands and names are neither.
+_ENGLISH = re.compile(r"\b[a-z]+ [a-z]+ [a-z]+\b|\b[A-Z]{4,}\b")
+_NAMES = re.compile(r"`[^`]*`|costguard [a-z]+( [^ ，。；）]+)*")
+
+
+def _run(staged: Stage, command: str, language: str, width: int = 80) -> Answer:
+    return costguard(*command.split(), "-c", str(staged.config), "--lang", language, env=ENV, width=width)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_english_sentence_is_in_a_chinese_terminal(staged: Stage, command: str, width: int) -> None:
+    told = _run(staged, command, "zh", width)
+    for line in (told.out + told.err).replace(HOSTILE, "").splitlines():
+        assert not _ENGLISH.search(_NAMES.sub("", line)), line
+    assert re.search(r"[\u4e00-\u9fff]", told.out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_chinese_is_in_an_english_terminal(staged: Stage, command: str) -> None:
+    told = _run(staged, command, "en")
+    assert not re.search(r"[\u3000-\u9fff\uff01-\uff5e]", told.out + told.err)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_both_languages_end_alike_and_fit(staged: Stage, command: str) -> None:
+    zh, en = _run(staged, command, "zh"), _run(staged, command, "en")
+    assert zh.code == en.code
+    for told in (zh, en):
+        assert "…" not in told.out
+        rows = [line for line in told.out.splitlines() if "  " in line.strip()]
+        assert max(map(cell_len, (row.rstrip() for row in rows))) <= 80
+
+
+def test_which_language(staged: Stage, tmp_path: Path) -> None:
+    """The option beats COSTGUARD_LANG, that the configuration, that the terminal."""
+    chinese = tmp_path / "zh.yaml"
+    chinese.write_text(staged.config.read_text("utf-8").replace("language: en", "language: zh"), "utf-8")
+    (tmp_path / "policies.yaml").write_text((staged.folder / "policies.yaml").read_text("utf-8"), "utf-8")
+
+    def first(*words: str, **env: str) -> str:
+        return costguard(*words, env={**ENV, "LC_ALL": "C.UTF-8", **env}).out.splitlines()[0]
+
+    zh = ("-c", str(chinese), "replay")
+    en = ("-c", str(staged.config), "replay")
+    assert first(*zh).startswith("最近 30 天")
+    assert first(*en, LC_ALL="zh_CN.UTF-8").startswith("the last 30 days")
+    assert first(*en, COSTGUARD_LANG="zh").startswith("最近 30 天")
+    assert first(*zh, "--lang", "en", COSTGUARD_LANG="zh").startswith("the last 30 days")
+    assert first("--lang", "en", *zh).startswith("the last 30 days")
+    assert costguard("--lang", "fr", *zh, env=ENV).code == 2
+    assert costguard(*zh, env={**ENV, "COSTGUARD_LANG": "fr"}).code == 2
+
+
+def test_what_a_program_reads_is_the_same_in_both(staged: Stage) -> None:
+    def keys(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: keys(inner) for key, inner in value.items()}
+        return [keys(inner) for inner in value[:1]] if isinstance(value, list) else type(value)
+
+    for command in COMMANDS:
+        zh, en = (_run(staged, f"{command} --json", language) for language in ("zh", "en"))
+        assert keys(zh.document) == keys(en.document)

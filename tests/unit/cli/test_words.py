@@ -1,0 +1,40 @@
+import re
+from datetime import timedelta
+
+import pytest
+
+from costguard.cli.words import WORDS, say, span
+from costguard.web.words import WORDS as PAGES
+
+
+@pytest.mark.parametrize("key", WORDS)
+def test_both_languages_say_it_and_take_the_same_values(key: str) -> None:
+    zh, en = WORDS[key]
+    assert zh
+    assert en
+    assert sorted(re.findall(r"\{(\w+)", zh)) == sorted(re.findall(r"\{(\w+)", en))
+    assert not re.search(r"[\u3000-\u9fff\uff01-\uff5e]", en)
+
+
+@pytest.mark.parametrize("key", WORDS)
+def test_chinese_is_written_as_chinese(key: str) -> None:
+    """Chinese characters, full-width punctuation between them, and a space beside what is not Chinese."""
+    zh = re.sub(r"`[^`]*`|costguard [a-z -]+", "x", WORDS[key][0])
+    assert re.search(r"[\u4e00-\u9fff]", re.sub(r"\{\w+\}", "", zh)) or not re.search(
+        "[A-Za-z]{3}", zh.replace("{", "")
+    )
+    assert not re.search(r"[\u4e00-\u9fff][,;:!?()]|[,;:!?()][\u4e00-\u9fff]", zh)
+    assert not re.search(r"[\u4e00-\u9fff][A-Za-z0-9{]|[}A-Za-z0-9][\u4e00-\u9fff]", zh.replace("{}", "")), zh
+
+
+def test_nothing_is_said_twice() -> None:
+    pages = {pair for pair in PAGES.values() if len(pair[1]) > 12}
+    assert not pages & set(WORDS.values()), "the pages have it"
+
+
+def test_spans() -> None:
+    length = timedelta(hours=2, minutes=30, seconds=50)
+    assert (span(length, "zh"), span(length, "en")) == ("2 小时 30 分钟", "2h30m")
+    assert (span(timedelta(seconds=42), "zh"), span(timedelta(seconds=42), "en")) == ("42 秒", "42s")
+    assert (span(timedelta(seconds=-1), "zh"), span(timedelta(seconds=-1), "en")) == ("0 秒", "0s")
+    assert say("wrote", "zh", path="a") == "已写入 a"
