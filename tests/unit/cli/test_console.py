@@ -88,9 +88,15 @@ def test_a_line_breaks_as_people_write(
     text: str, lines: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between any two characters of Chinese, never before its punctuation; elsewhere between words."""
-    monkeypatch.setenv("COLUMNS", "16")
-    Screen().table("", [Column("", flexible=True)], [[text]], "")
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == lines
     monkeypatch.setenv("COLUMNS", "20")
     Screen().paragraph(text)
     assert [line.removeprefix("    ") for line in capsys.readouterr().out.splitlines()] == lines
+
+
+def test_a_cell_breaks_likewise(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    Screen().table("", [Column("", flexible=True), Column("")], [["周期到北京时间结束，届时预测约", "¥1"]], "")
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["周期到北京时间结束，", "¥1"],
+        ["届时预测约"],
+    ]
