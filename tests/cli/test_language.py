@@ -10,7 +10,9 @@ from tests.cli.cli import Answer, costguard
 from tests.web.stage import HOSTILE, OPS_URL, Stage
 
 ENV = {OPS_URL: "http://127.0.0.1:9/none"}
-COMMANDS = ("replay --since 7d", "backfill --since 1d")
+COMMANDS = (
+    "replay --since 7d", "backfill --since 1d", "spend --by owner", "spend --by account", "audit --offline",
+)  # fmt: skip
 # Three English words in a row are a sentence, four capitals the head of a column; commands and names are neither.
 _ENGLISH = re.compile(r"\b[a-z]+ [a-z]+ [a-z]+\b|\b[A-Z]{4,}\b")
 _NAMES = re.compile(r"`[^`]*`|costguard [a-z]+( [^ ，。；）]+)*")

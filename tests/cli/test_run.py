@@ -68,7 +68,7 @@ def test_audit_in_every_format(stage: Stage, env: dict[str, str], tmp_path: Path
 
     table = run()
     assert "spent so far" in table
-    assert max(len(line) for line in table.splitlines() if not line.startswith(("to decide", "warning"))) <= 90
+    assert max(len(line) for line in table.splitlines() if not line.startswith(("To decide", "warning"))) <= 90
     document = costguard("audit", "--offline", "--json", "-c", str(stage.config), env=env).document
     assert document["schema"] == "costguard.audit/1"
     assert document.keys() >= {

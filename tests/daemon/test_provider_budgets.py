@@ -129,8 +129,8 @@ def test_the_terminal_tells_them(server: AwsServer, tmp_path: Path, monkeypatch:
         app.close()
     monkeypatch.setattr("costguard.net.clock.SystemClock", lambda: server.clock)
     said = CliRunner(env={"COLUMNS": "200"}).invoke(cli, ["spend", "-c", str(tmp_path / "costguard.yaml")]).output
-    assert "budget ml kept at prod (month): $8,299.99 of $10,000.00 (82%), $12,300.00 forecast, at risk" in said
-    assert "budget new kept at prod (day): - of $5.00, unknown, read 03-10 12:00" in said
+    assert "budget ml kept at prod (monthly): $8,299.99 of $10,000.00 (82%), $12,300.00 forecast, at risk" in said
+    assert "budget new kept at prod (daily): - of $5.00, unknown, read 03-10 12:00" in said
 
 
 def test_without_the_right_they_are_skipped_and_nothing_is_missing(server: AwsServer, tmp_path: Path) -> None:

@@ -65,11 +65,13 @@ def run_audit(
     month: str | None = None,
     offline: bool = False,
     providers: Sequence[str] = (),
+    language: Language | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> tuple[Mapping[str, Any], bool]:
     """(the ``costguard.audit/1`` document, whether every source could be read). Changes nothing at any provider.
 
-    ``offline`` reads the database alone. Raises UsageError for a month that is none or has not begun.
+    ``offline`` reads the database alone. ``language`` is the report's, the configuration's if None. Raises
+    UsageError for a month that is none or has not begun.
     """
     zone = app.config.settings.timezone
     now = app.clock.now()
@@ -85,7 +87,7 @@ def run_audit(
     if not offline:
         fine, metered = app.poll(progress), metered_calls(app, providers)
         fine &= _bills(app, before, providers, progress, whole=end <= now)
-    facts = gather(app, chosen, start, end, before=before, providers=providers)
+    facts = gather(app, chosen, start, end, before=before, providers=providers, language=language)
     return audit(replace(facts, metered=metered)), fine
 
 
@@ -98,6 +100,7 @@ def gather(
     before: datetime,
     period: Literal["month", "week"] = "month",
     providers: Sequence[str] = (),
+    language: Language | None = None,
 ) -> AuditFacts:
     """What the database knows of [start, end) and of what it is compared with, from ``before`` on."""
     zone, now = app.config.settings.timezone, app.clock.now()
@@ -135,7 +138,7 @@ def gather(
         provider_budgets=() if over else provider_budgets(elsewhere),
         forecast=None if over else money.forecast(),
         sources=[s for s in statuses if _asked(app, s.account, providers)],
-        language=app.config.settings.language,
+        language=language or app.config.settings.language,
         period=period,
     )
 

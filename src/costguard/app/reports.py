@@ -15,11 +15,13 @@ from zoneinfo import ZoneInfo
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from costguard.domain.money import Money
+from costguard.engine.forecast import GROWING, METHOD
+from costguard.engine.remarks import Language
 
 Document = Mapping[str, Any]
 _RESOURCES = 50
 
-_WORDS: Mapping[str, tuple[str, str]] = {
+WORDS: Mapping[str, tuple[str, str]] = {
     "title": ("Audit", "费用审计"),
     "draft": ("draft", "初稿"),
     "final": ("final", "定稿"),
@@ -94,6 +96,12 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "nothing": ("nothing", "无"),
 }
 
+_METHODS = {
+    METHOD: "在运行的算到计划关机为止，其余按 7 天或 28 天的水平 × 星期几",
+    GROWING: "在运行的算到计划关机为止，其余按 28 天的趋势 × 星期几",
+    "the month is over": "该月已结束",
+    "the week is over": "该周已结束",
+}
 
 # What a week says otherwise than a month.
 _WEEK: Mapping[str, tuple[str, str]] = {
@@ -107,8 +115,18 @@ _WEEK: Mapping[str, tuple[str, str]] = {
 
 def words(document: Document) -> dict[str, str]:
     """The words of a document's report, in its language."""
-    told = {**_WORDS, **(_WEEK if document.get("period") == "week" else {})}
+    told = {**WORDS, **(_WEEK if document.get("period") == "week" else {})}
     return {key: pair[1 if document["language"] == "zh" else 0] for key, pair in told.items()}
+
+
+def word(key: str, language: Language) -> str:
+    """One of the words of a month's report. Raises KeyError for an unknown key."""
+    return WORDS[key][1 if language == "zh" else 0]
+
+
+def method(text: str, language: str) -> str:
+    """How a forecast was made, in words."""
+    return _METHODS.get(text, text) if language == "zh" else text
 
 
 def title(document: Document) -> str:
@@ -154,6 +172,7 @@ def html(document: Document) -> str:
         language=document["language"],
         amount=shown,
         local=local,
+        method=method(document["forecast"]["method"], document["language"]),
         days=bars,
         resources=[r for r in document["resources"] if not _worthless(r)][:_RESOURCES],
     )
@@ -204,7 +223,7 @@ def markdown(document: Document) -> str:
         "",
         f"- {t['amount']}: **{shown(spend['amount'])}**; {t['previous']}: {shown(spend['previous'])}",
         f"- {t['billed']}: {shown(spend['billed'])}; {t['estimated']}: {shown(spend['estimated'])}",
-        f"- {t['forecast']}: {shown(forecast['amount'])}{bounds} ({forecast['method']})",
+        f"- {t['forecast']}: {shown(forecast['amount'])}{bounds} ({method(forecast['method'], document['language'])})",
         f"- {t['saved']}: {shown(document['savings']['booked'])}",
         "",
         f"| {t['owner']} | {t['amount']} | {t['billed']} | {t['estimated']} |",

@@ -22,7 +22,7 @@ from costguard.engine.billing import Bill, read_bill
 from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.forecast import Forecast, forecast
 from costguard.engine.meter import spend
-from costguard.engine.remarks import remark
+from costguard.engine.remarks import Language, remark
 from costguard.engine.sharing import Sharing
 from costguard.engine.spend import DIMENSIONS, SpendBook, rates_json, reach_json
 from costguard.errors import UsageError
@@ -99,10 +99,16 @@ def read_money(
 
 
 def run_spend(
-    app: App, *, by: str = "account", month: str | None = None, since: datetime | None = None
+    app: App,
+    *,
+    by: str = "account",
+    month: str | None = None,
+    since: datetime | None = None,
+    language: Language | None = None,
 ) -> Mapping[str, Any]:
     """The ``costguard.spend/1`` document: the month to date, another month, or since a day. Asks no provider.
 
+    ``language`` is that of its warnings; the configuration's if None.
     Raises UsageError for a dimension or month that is none, or a time that has not begun.
     """
     zone, now = app.config.settings.timezone, app.clock.now()
@@ -130,7 +136,7 @@ def run_spend(
     names = {str(r.ref): r.name for r in money.resources}
     lines = [line.json() for line in book.by(by, start, until)]
     unbilled = sorted({i.ref.account for i in money.intervals if i.per_hour} - set(money.bill.reach))
-    language = app.config.settings.language
+    spoken = language or app.config.settings.language
     return {
         "schema": "costguard.spend/1",
         "by": by,
@@ -152,8 +158,8 @@ def run_spend(
         ],
         "apart": encode(book.apart),
         "warnings": [
-            *(remark(language, "no_rate", currency=m.currency, amount=m) for m in book.apart),
-            *(remark(language, "no_bill", account=name) for name in unbilled),
+            *(remark(spoken, "no_rate", currency=m.currency, amount=m) for m in book.apart),
+            *(remark(spoken, "no_bill", account=name) for name in unbilled),
         ],
     }
 

@@ -34,7 +34,7 @@ _GAP = 2
 # A column of words that is narrower than this reads badly; then another column goes.
 _WORDS = 18
 _LABEL = 10
-_INDENT = 4
+_INDENT, _FACT = 4, 14
 # What a line may be broken before: a word, or a character of a script without spaces. Punctuation stays where it is.
 _UNIT = re.compile(
     r"[（《“「【]*(?:[\u2e80-\u2fff\u3041-\u9fff\uf900-\ufaff]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff01-\uff5e]+|.)"
@@ -107,7 +107,7 @@ class Screen:
         self.out = console()
         self.err = console(stderr=True)
 
-    def t(self, key: str, **values: object) -> str:
+    def t(self, key: str, /, **values: object) -> str:
         """Words of the terminal in its language."""
         return words.say(key, self.language, **values)
 
@@ -119,6 +119,13 @@ class Screen:
         """A line for people; silent with --json."""
         if not self.as_json:
             self.out.print(Text(text, style), soft_wrap=True)
+
+    def fact(self, label: str, text: str, style: str = "") -> None:
+        """A label and what it has, wrapped beside it; one fact after another stands below it."""
+        room = max(_WORDS, self.out.width - _FACT)
+        for start, end in pairwise([0, *_breaks(text, room), len(text)]):
+            self.say(label + " " * max(_GAP, _FACT - cell_len(label)) + text[start:end].rstrip(), style)
+            label = ""
 
     def banner(self, pause: Mapping[str, str], until: str) -> None:
         """Says that the kill switch is on, above what it changes; ``until`` is its end, empty without one."""

@@ -11,12 +11,14 @@ import typer
 
 from costguard.cli.console import Column, Screen, money
 from costguard.cli.context import AsJson, ConfigFile, config_path, load_config, open_app, screen, spoken, write_whole
+from costguard.cli.words import rule, state, told, zone_name
 from costguard.domain.money import Money
 
 if TYPE_CHECKING:
     from costguard.app.app import App
 
 _FORMATS = ("table", "json", "csv", "markdown", "html")
+_DEAREST = 15
 _BY = "account|owner|team|project|service|day|resource"
 
 
@@ -61,15 +63,17 @@ def audit(
             loaded = without_config(providers, Path(folder), zone, spoken(ctx))
         else:
             loaded = load_config(ctx, config)
-        on = screen(chosen != "table")
+        on = screen(chosen != "table", spoken(ctx, loaded))
         app = open_app(loaded)
         try:
-            with on.progress("reading") as bar:
-                document, fine = run_audit(app, month=month, offline=offline, providers=providers, progress=bar.step)
+            with on.progress(on.t("reading")) as bar:
+                document, fine = run_audit(
+                    app, month=month, offline=offline, providers=providers, language=on.language, progress=bar.step
+                )
         finally:
             app.close()
     if bare:
-        document = {**document, "warnings": [*document["warnings"], no_budgets(loaded.settings.language)]}
+        document = {**document, "warnings": [*document["warnings"], no_budgets(on.language)]}
     if chosen == "table" and output is None:
         _table(on, document)
     else:
@@ -78,7 +82,7 @@ def audit(
             typer.echo(text, nl=False)
         else:
             write_whole(output, text)
-            on.err.print(f"wrote {output}")
+            on.err.print(on.t("wrote", path=output))
     if not fine:
         raise typer.Exit(69)
 
@@ -101,12 +105,13 @@ def spend(
     """
     from costguard.app.spend import run_spend
 
-    app = open_app(load_config(ctx, config))
+    loaded = load_config(ctx, config)
+    on = screen(as_json, spoken(ctx, loaded))
+    app = open_app(loaded)
     try:
-        document = run_spend(app, by=by, month=month, since=_since(app, since))
+        document = run_spend(app, by=by, month=month, since=_since(app, since), language=on.language)
     finally:
         app.close()
-    on = screen(as_json)
     if as_json:
         return on.document(document)
     _spend_table(on, document)
@@ -130,99 +135,128 @@ def _since(app: "App", text: str | None) -> datetime | None:
 
 
 def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
+    from costguard.app.reports import word
+
     total, forecast = document["total"], document["forecast"]
     on.table(
         "",
         [
-            Column(document["by"].upper(), flexible=True, style="bold"),
-            Column("COUNTED", right=True),
-            Column("ESTIMATE", right=True),
-            Column("BILL", right=True),
-            Column("DIFFERENCE", right=True),
-            Column("KNOWN BY", drop=1),
+            Column(on.t(f"by.{document['by']}"), flexible=True, style="bold"),
+            Column(word("amount", on.language).upper(), right=True),
+            Column(on.t("spend.estimate"), right=True),
+            Column(on.t("spend.bill"), right=True),
+            Column(on.t("spend.difference"), right=True),
+            Column(on.t("spend.known"), drop=1),
         ],
-        [_spend_row(line, line["name"]) for line in document["lines"]] + [_spend_row(total, "total")],
-        "Nothing was spent that costguard knows of.",
+        [_spend_row(on, line, _key(on, line["name"])) for line in document["lines"]]
+        + [_spend_row(on, total, on.t("spend.total"))],
+        on.t("spend.nothing"),
     )
-    on.say(
-        "COUNTED: the bill once a day is over for 72 h, until then the larger. DIFFERENCE: bill - estimate, same days."
-    )
+    on.say(on.t("spend.legend"))
     for bill in document["bills"]:
-        on.say(f"bill of {bill['account']}: to {bill['through']}, {bill['stage']}")
+        on.say(on.t("spend.bill_of", account=bill["account"], reach=_reach(on, bill)))
     if total["difference"] and total["discount"] and total["discount"]["amount"] != "0":
-        on.say(f"discounts explain {shown(total['discount'])} of the difference")
+        on.say(on.t("spend.discount", amount=shown(total["discount"])))
     if any(line["shared"]["amount"] != "0" for line in document["lines"]):
-        on.say(f"by the rules of `shared`: {_parts(document['lines'])}")
+        on.say(on.t("spend.shared", parts=_parts(on, document["lines"])))
     if total["assumed"]["amount"] != "0":
-        on.say(f"not observed and assumed: {shown(total['assumed'])} of the estimate")
+        on.say(on.t("spend.assumed", amount=shown(total["assumed"])))
     if any(part["amount"]["currency"] != document["currency"] for part in document["currencies"]):
-        on.say("by currency: " + ", ".join(_own(part) for part in document["currencies"]))
+        on.say(on.t("spend.currencies", parts=on.list_comma.join(_own(on, part) for part in document["currencies"])))
     for code, rate in document["rates"].items():
-        since = f" since {rate['from']}" if rate["from"] else ""
+        since = on.t("spend.since", day=rate["from"]) if rate["from"] else ""
         on.say(f"1 {code} = {rate['rate']} {document['currency']}{since}")
     if forecast is not None:
-        on.say(_forecast_line(forecast))
+        on.fact(on.t("forecast"), _ahead(on, forecast))
     _budgets(on, document)
     for line in document["warnings"]:
-        on.warn(f"warning: {line}")
+        on.warn(on.t("warning", text=line))
 
 
-def _own(part: Mapping[str, Any]) -> str:
+def _key(on: Screen, key: str) -> str:
+    """What a sum is of: a name, or that it is nobody's."""
+    from costguard.app.reports import word
+
+    return word(key, on.language) if key == "unallocated" else key
+
+
+def _reach(on: Screen, bill: Mapping[str, Any]) -> str:
+    from costguard.app.reports import word
+
+    return on.t("spend.reach", through=bill["through"], stage=word(bill["stage"], on.language))
+
+
+def _own(on: Screen, part: Mapping[str, Any]) -> str:
     """``$5.99 (¥42.51)``: a subtotal in its own currency, and what it counts as where that is another."""
     own, counted = part["amount"], part["converted"]
-    return shown(own) if own["currency"] == counted["currency"] else f"{shown(own)} ({shown(counted)})"
+    return shown(own) if own["currency"] == counted["currency"] else shown(own) + on.t("aside", text=shown(counted))
 
 
-def _parts(lines: Sequence[Mapping[str, Any]]) -> str:
+def _parts(on: Screen, lines: Sequence[Mapping[str, Any]]) -> str:
     """What each line has of the shared costs."""
-    return ", ".join(f"{line['name']} {shown(line['shared'])}" for line in lines if line["shared"]["amount"] != "0")
+    return on.list_comma.join(
+        f"{_key(on, line['name'])} {shown(line['shared'])}" for line in lines if line["shared"]["amount"] != "0"
+    )
 
 
-def _spend_row(line: Mapping[str, Any], name: str) -> list[str]:
+def _spend_row(on: Screen, line: Mapping[str, Any], name: str) -> list[str]:
     percent = line["difference_percent"]
     share = "" if percent is None else f" ({percent:+.1f}%)"
     return [
         name, shown(line["amount"]), shown(line["estimated"]), shown(line["billed"]),
-        f"{shown(line['difference'])}{share}", line["known"],
+        f"{shown(line['difference'])}{share}", told(line["known"], on.language),
     ]  # fmt: skip
 
 
 def _budgets(on: Screen, document: Mapping[str, Any]) -> None:
+    from costguard.app.reports import WORDS, word
+
+    def standing(line: Mapping[str, Any]) -> str:
+        return word(f"budget_{line['state']}", on.language)
+
     for line in document["budgets"]:
-        on.say(_budget_line(line), "red" if line["state"] == "over" else "")
-    for line in document["provider_budgets"]:
-        used = "" if line["used"] is None else f" ({line['used']}%)"
-        ahead = "" if line["forecast"] is None else f", {shown(line['forecast'])} forecast"
-        read = datetime.fromisoformat(line["read_at"]).astimezone(ZoneInfo(document["timezone"]))
         on.say(
-            f"budget {line['name']} kept at {line['account']} ({line['period']}): {shown(line['spent'])} of "
-            f"{shown(line['amount'])}{used}{ahead}, {line['state'].replace('_', ' ')}, read {read:%m-%d %H:%M}",
+            on.t(
+                "budget",
+                policy=line["policy"], key=line["key"], spent=shown(line["spent"]), amount=shown(line["amount"]),
+                used=line["used"], state=standing(line),
+            ),
             "red" if line["state"] == "over" else "",
-        )
+        )  # fmt: skip
+    for line in document["provider_budgets"]:
+        used = "" if line["used"] is None else on.t("aside", text=f"{line['used']}%")
+        ahead = "" if line["forecast"] is None else on.t("budget.ahead", amount=shown(line["forecast"]))
+        read = datetime.fromisoformat(line["read_at"]).astimezone(ZoneInfo(document["timezone"]))
+        period = f"period_{line['period']}"
+        on.say(
+            on.t(
+                "budget.elsewhere",
+                name=line["name"], account=line["account"], spent=shown(line["spent"]), amount=shown(line["amount"]),
+                period=word(period, on.language) if period in WORDS else line["period"], used=used, ahead=ahead,
+                state=standing(line), read=f"{read:%m-%d %H:%M}",
+            ),
+            "red" if line["state"] == "over" else "",
+        )  # fmt: skip
 
 
-def _budget_line(line: Mapping[str, Any]) -> str:
-    return (
-        f"budget {line['policy']} {line['key']}: {shown(line['spent'])} of {shown(line['amount'])} "
-        f"({line['used']}%), {line['state'].replace('_', ' ')}"
-    )
+def _ahead(on: Screen, forecast: Mapping[str, Any]) -> str:
+    """``¥12,300.00  (4 of 5 times ¥11,000.00 to ¥13,500.00; 24% closer than the run rate of ¥9,100)``"""
+    from costguard.app.reports import method
 
-
-def _forecast_line(forecast: Mapping[str, Any]) -> str:
-    """``month's end   ¥12,300.00  (4 of 5 times ¥11,000.00 to ¥13,500.00; 24% closer than the run rate of ¥9,100)``"""
-    told = []
+    said = []
     if forecast["low"]:
-        told.append(f"4 of 5 times {shown(forecast['low'])} to {shown(forecast['high'])}")
+        said.append(on.t("forecast.bounds", low=shown(forecast["low"]), high=shown(forecast["high"])))
         amount, low, high = (Money.of(**forecast[key]) for key in ("amount", "low", "high"))
         if not low <= amount <= high:  # as after a leap of spending: all past errors have one sign
-            told.append(f"until now it came out {'dearer' if amount < low else 'cheaper'} than such an estimate")
+            said.append(on.t("forecast.dearer" if amount < low else "forecast.cheaper"))
     skill, rate = forecast.get("skill"), forecast.get("run_rate")
     if skill is not None:
-        worth = f"{abs(skill):.0%} {'closer' if skill > 0 else 'further off'} than" if skill else "as close as"
-        told.append(f"{worth} the run rate" + (f" of {shown(rate)}" if rate else ""))
-    if not told:
-        told.append(forecast["method"])
-    return f"month's end   {shown(forecast['amount'])}  ({'; '.join(told)})"
+        than = on.t("forecast.rate", amount=shown(rate)) if rate else on.t("forecast.a_rate")
+        worth = "closer" if skill > 0 else "further" if skill else "same"
+        said.append(on.t(f"forecast.{worth}", share=f"{abs(skill):.0%}", rate=than))
+    if not said:
+        said.append(method(forecast["method"], on.language))
+    return shown(forecast["amount"]) + on.t("aside.wide", text=on.t("forecast.and").join(said))
 
 
 def shown(value: Mapping[str, str] | None) -> str:
@@ -231,88 +265,102 @@ def shown(value: Mapping[str, str] | None) -> str:
 
 
 def _table(on: Screen, document: Mapping[str, Any]) -> None:
-    spend, forecast = document["spend"], document["forecast"]
-    on.say(f"{document['month']} ({document['stage']}, {document['timezone']})", "bold")
-    on.say(f"spent so far  {shown(spend['amount'])}  (month before: {shown(spend['previous'])})")
-    on.say(f"estimate      {shown(spend['estimated'])}  (price x hours)")
+    from costguard.app import reports
+
+    def t(key: str) -> str:
+        return reports.word(key, on.language)
+
+    def aside(text: str) -> str:
+        return on.t("aside.wide", text=text)
+
+    spend = document["spend"]
+    zone = zone_name(ZoneInfo(document["timezone"]), on.language)
+    on.say(document["month"] + on.t("aside", text=on.comma.join((t(document["stage"]), zone))), "bold")
+    on.fact(on.t("audit.spent"), shown(spend["amount"]) + aside(on.t("audit.before", amount=shown(spend["previous"]))))
+    on.fact(on.t("audit.estimate"), shown(spend["estimated"]) + aside(on.t("audit.price")))
     if spend["billed"]:
-        reach = ", ".join(f"{b['account']} to {b['through']} {b['stage']}" for b in spend["bills"])
-        on.say(f"billed        {shown(spend['billed'])}  ({reach})")
+        reach = on.list_comma.join(f"{bill['account']} {_reach(on, bill)}" for bill in spend["bills"])
+        on.fact(on.t("audit.billed"), shown(spend["billed"]) + aside(reach))
     for means, value in document["payments"].items():
-        on.say(f"  {means.replace('_', ' '):<12}{shown(value)}", "dim")
-    on.say(_forecast_line(forecast))
+        on.fact("  " + (on.t("audit.invoiced") if means == "invoiced" else t(means)), shown(value), "dim")
+    on.fact(on.t("forecast"), _ahead(on, document["forecast"]))
     saved = document["savings"]
-    lost = f", {shown(saved['lost'])} lost to disputed stops" if saved["lost"]["amount"] != "0" else ""
-    on.say(f"saved         {shown(saved['booked'])}  (confirmed{lost})")
+    lost = on.t("audit.lost", amount=shown(saved["lost"])) if saved["lost"]["amount"] != "0" else ""
+    on.fact(on.t("audit.saved"), shown(saved["booked"]) + aside(on.t("audit.confirmed", lost=lost)))
     _budgets(on, document)
-    for title, key in (("by owner", "by_owner"), ("by account", "by_account"), ("by service", "by_service")):
-        _groups(on, title, spend[key])
+    for key in ("by_owner", "by_account", "by_service"):
+        _groups(on, t(key), spend[key])
     rows = [r for r in document["resources"] if r["estimated"] is None or r["estimated"]["amount"] != "0"]
     on.table(
-        f"\nresources (the {min(len(rows), 15)} dearest of {len(rows)})",
+        "\n" + on.t("audit.resources", n=min(len(rows), _DEAREST), of=len(rows)),
         [
-            Column("NAME", flexible=True, style="bold"),
-            Column("TYPE", drop=1),
-            Column("STATE"),
-            Column("OWNER"),
-            Column("PRICE/H", right=True),
-            Column("COUNTED", right=True),
+            Column(t("name").upper(), flexible=True, style="bold"),
+            Column(t("type").upper(), drop=1),
+            Column(t("state").upper()),
+            Column(t("owner").upper()),
+            Column(t("price").upper(), right=True),
+            Column(t("amount").upper(), right=True),
         ],
         [
             [
                 r["subject"].get("name") or r["subject"]["id"],
                 r["sku"] or r["subject"]["kind"],
-                r["state"],
+                state(r["state"], on.language),
                 r["owner"] or "-",
                 shown(r["price_per_hour"]),
                 shown(r["amount"]),
             ]
-            for r in rows[:15]
+            for r in rows[:_DEAREST]
         ],
-        "No resources.",
+        on.t("audit.no_resources"),
     )
     on.table(
-        "\nfindings",
+        "\n" + t("findings"),
         [
-            Column("RESOURCE", flexible=True, style="bold"),
-            Column("POLICY"),
-            Column("RULE"),
-            Column("WASTE/H", right=True),
+            Column(on.t("resource"), flexible=True, style="bold"),
+            Column(on.t("policy")),
+            Column(on.t("rule")),
+            Column(on.t("waste"), right=True),
         ],
         [
-            [f["subject"].get("name") or f["subject"]["id"], f["policy"], f["rule"], shown(f["waste_per_hour"])]
+            [
+                f["subject"].get("name") or f["subject"]["id"],
+                f["policy"],
+                rule(f["rule"], on.language),
+                shown(f["waste_per_hour"]),
+            ]
             for f in document["findings"]
         ],
-        "\nNo findings.",
+        "\n" + on.t("audit.no_findings"),
     )
     on.table(
-        "\nwhat changed against the month before (whole days of both)",
+        "\n" + t("drivers") + on.t("aside", text=on.t("audit.whole_days")),
         [
-            Column("", flexible=True, style="bold"), Column("WHY"), Column("CHANGE", right=True),
-            Column("NOW", right=True), Column("BEFORE", right=True),
+            Column("", flexible=True, style="bold"), Column(on.t("audit.why")), Column(t("change").upper(), right=True),
+            Column(on.t("audit.now"), right=True), Column(on.t("audit.then"), right=True),
         ],
         [
-            [d["name"], d["why"], shown(d["change"]), shown(d["amount"]), shown(d["previous"])]
+            [d["name"], t(f"why_{d['why']}"), shown(d["change"]), shown(d["amount"]), shown(d["previous"])]
             for d in document["drivers"]
         ],
         "",
     )  # fmt: skip
     for line in document["would_have"]:
-        on.say(f"would have: {line['policy']} {line['actions']} stops, {shown(line['saved'])} not spent")
+        on.say(on.t("audit.would", policy=line["policy"], n=line["actions"], amount=shown(line["saved"])))
     for line in document["decisions_needed"]:
-        on.say(f"to decide: {line}", "yellow")
+        on.say(f"{t('decisions')}{on.colon}{line}", "yellow")
     for line in document["metered_calls"]:
-        on.say(f"billable calls: {line}", "dim")
+        on.say(f"{t('metered')}{on.colon}{line}", "dim")
     for line in document["warnings"]:
-        on.warn(f"warning: {line}")
+        on.warn(on.t("warning", text=line))
 
 
 def _groups(on: Screen, title: str, lines: Sequence[Mapping[str, Any]]) -> None:
     on.table(
         f"\n{title}",
         [Column("", flexible=True), Column("", right=True)],
-        [[line["key"], shown(line["amount"])] for line in lines[:10]],
-        f"\n{title}: nothing",
+        [[_key(on, line["key"]), shown(line["amount"])] for line in lines[:10]],
+        f"\n{title}{on.colon}{on.t('nothing')}",
     )
 
 

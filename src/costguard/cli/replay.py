@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.console import Column, Screen, money, when
 from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken, write_whole
-from costguard.cli.words import source, told
+from costguard.cli.words import rule, source, told
 from costguard.domain.codec import decode
 from costguard.domain.money import Money
 from costguard.domain.time import parse_duration
@@ -172,8 +172,9 @@ def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
             ],
             [
                 [
-                    p["policy"], p["rule"], str(p["matched"]), str(p["told"]), str(p["warned"]), str(p["stopped"]),
-                    str(p["hit_within_hour"]), str(p["hit_within_day"]), money(_money(p["saved"])),
+                    p["policy"], rule(p["rule"], on.language), str(p["matched"]), str(p["told"]),
+                    str(p["warned"]), str(p["stopped"]), str(p["hit_within_hour"]), str(p["hit_within_day"]),
+                    money(_money(p["saved"])),
                 ]
                 for p in [
                     *version["policies"],

@@ -6,9 +6,11 @@ languages (a test compares them).
 """
 
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 from costguard.domain.time import format_duration
 from costguard.notify.words import terms_zh, words
+from costguard.notify.words.times import is_beijing
 from costguard.web.words import Language
 
 WORDS: dict[str, tuple[str, str]] = {
@@ -28,6 +30,18 @@ WORDS: dict[str, tuple[str, str]] = {
         "PAUSED by {by} {ends}{why}. Nothing is stopped.",
     ),
     "banner.why": ("；原因：{reason}", ": {reason}"),
+    "resource": ("资源", "RESOURCE"),
+    "waste": ("浪费/小时", "WASTE/H"),
+    "nothing": ("无", "nothing"),
+    "aside": ("（{text}）", " ({text})"),
+    "aside.wide": ("（{text}）", "  ({text})"),
+    "state.pending": ("创建中", "pending"),
+    "state.running": ("运行中", "running"),
+    "state.stopping": ("停机中", "stopping"),
+    "state.stopped": ("已停机", "stopped"),
+    "state.deleting": ("释放中", "deleting"),
+    "state.gone": ("已释放", "gone"),
+    "state.unknown": ("状态未知", "unknown"),
     # ── init ──
     "init.set": (
         "请在环境变量里设置 {names}（或改用 ${{file:…}}）",
@@ -75,13 +89,86 @@ WORDS: dict[str, tuple[str, str]] = {
         "1 小时内、24 小时内：关机后的这段时间里，机器又开始工作的次数",
         "<1h, <24h: stops whose box was at work again within an hour, a day",
     ),
+    # ── spend and audit ──
+    "by.account": ("账号", "ACCOUNT"),
+    "by.owner": ("负责人", "OWNER"),
+    "by.team": ("团队", "TEAM"),
+    "by.project": ("项目", "PROJECT"),
+    "by.service": ("产品", "SERVICE"),
+    "by.day": ("日期", "DAY"),
+    "by.resource": ("资源", "RESOURCE"),
+    "spend.estimate": ("估算", "ESTIMATE"),
+    "spend.bill": ("账单", "BILL"),
+    "spend.difference": ("差额", "DIFFERENCE"),
+    "spend.known": ("依据", "KNOWN BY"),
+    "spend.by_estimate": ("估算", "estimate"),
+    "spend.by_bill": ("账单", "bill"),
+    "spend.by_both": ("账单和估算", "bill and estimate"),
+    "spend.total": ("合计", "total"),
+    "spend.nothing": ("costguard 没有看到任何花费。", "Nothing was spent that costguard knows of."),
+    "spend.legend": (
+        "计入金额：一天过去满 72 小时以账单为准，此前取两者中较大的。差额：账单 − 估算，只比同样的日子。",
+        "COUNTED: the bill once a day is over for 72 h, until then the larger. DIFFERENCE: bill - estimate, same days.",
+    ),
+    "spend.bill_of": ("{account} 的账单{reach}", "bill of {account}: {reach}"),
+    "spend.reach": ("出到 {through}，{stage}", "to {through}, {stage}"),
+    "spend.discount": ("差额中有 {amount} 是折扣", "discounts explain {amount} of the difference"),
+    "spend.shared": ("按 `shared` 的规则分摊：{parts}", "by the rules of `shared`: {parts}"),
+    "spend.assumed": ("估算中有 {amount} 没有观测到，是推算的", "not observed and assumed: {amount} of the estimate"),
+    "spend.currencies": ("按币种：{parts}", "by currency: {parts}"),
+    "spend.since": ("（{day} 起）", " since {day}"),
+    "forecast": ("月末预测", "month's end"),
+    "forecast.bounds": ("八成可能在 {low} 到 {high} 之间", "4 of 5 times {low} to {high}"),
+    "forecast.dearer": (
+        "以往实际花费都比这样的估算高",
+        "until now it came out dearer than such an estimate",
+    ),
+    "forecast.cheaper": (
+        "以往实际花费都比这样的估算低",
+        "until now it came out cheaper than such an estimate",
+    ),
+    "forecast.closer": ("比{rate}准 {share}", "{share} closer than {rate}"),
+    "forecast.further": ("比{rate}差 {share}", "{share} further off than {rate}"),
+    "forecast.same": ("与{rate}一样准", "as close as {rate}"),
+    "forecast.rate": ("按现速预测的 {amount} ", "the run rate of {amount}"),
+    "forecast.a_rate": ("按现速预测", "the run rate"),
+    "forecast.and": ("；", "; "),
+    "budget": (
+        "预算 {policy}（{key}）：已用 {spent} / {amount}（{used}%），{state}",
+        "budget {policy} {key}: {spent} of {amount} ({used}%), {state}",
+    ),
+    "budget.ahead": ("，预测 {amount}", ", {amount} forecast"),
+    "budget.elsewhere": (
+        "{account} 在云厂商侧的预算 {name}（{period}）：已用 {spent} / {amount}{used}{ahead}，{state}，读取于 {read}",
+        "budget {name} kept at {account} ({period}): {spent} of {amount}{used}{ahead}, {state}, read {read}",
+    ),
+    "audit.spent": ("已花费", "spent so far"),
+    "audit.before": ("上月 {amount}", "month before: {amount}"),
+    "audit.estimate": ("估算", "estimate"),
+    "audit.price": ("单价 × 时长", "price x hours"),
+    "audit.billed": ("账单", "billed"),
+    "audit.invoiced": ("本月出账", "invoiced"),
+    "audit.saved": ("已节省", "saved"),
+    "audit.confirmed": ("已确认{lost}", "confirmed{lost}"),
+    "audit.lost": ("，误关机损失 {amount}", ", {amount} lost to disputed stops"),
+    "audit.resources": ("资源（{of} 个，列出最贵的 {n} 个）", "Resources (the {n} dearest of {of})"),
+    "audit.no_resources": ("没有资源。", "No resources."),
+    "audit.no_findings": ("没有发现浪费。", "No findings."),
+    "audit.whole_days": ("只比两个月都完整的日子", "whole days of both"),
+    "audit.why": ("原因", "WHY"),
+    "audit.now": ("本月", "NOW"),
+    "audit.then": ("上月", "BEFORE"),
+    "audit.would": (
+        "演练：{policy} 本可关机 {n} 次，少花 {amount}",
+        "would have: {policy} {n} stops, {amount} not spent",
+    ),
 }  # fmt: skip
 
 
 _BY_ENGLISH = {en: zh for zh, en in WORDS.values()}
 
 
-def say(key: str, language: Language, **values: object) -> str:
+def say(key: str, language: Language, /, **values: object) -> str:
     """The text of ``key`` in a language. Raises KeyError for an unknown key."""
     text = WORDS[key][0 if language == "zh" else 1]
     return text.format(**values) if values else text
@@ -95,6 +182,21 @@ def told(sentence: str, language: Language) -> str:
 def source(name: str, language: Language) -> str:
     """What a source of data is called; in English by its own name."""
     return terms_zh.SOURCES.get(name, name).strip() if language == "zh" else name
+
+
+def rule(name: str, language: Language) -> str:
+    """What a rule finds; in English by its own name."""
+    return terms_zh.RULES.get(name, name) if language == "zh" else name
+
+
+def state(name: str, language: Language) -> str:
+    """The state of a resource."""
+    return say(f"state.{name}", language)
+
+
+def zone_name(zone: ZoneInfo, language: Language) -> str:
+    """北京时间 where it is that, else the zone's own name."""
+    return "北京时间" if language == "zh" and is_beijing(zone) else zone.key
 
 
 def span(length: timedelta, language: Language) -> str:

@@ -1,6 +1,7 @@
 import pytest
 
-from costguard.cli.money import _forecast_line
+from costguard.cli.console import Screen
+from costguard.cli.money import _ahead
 
 
 def _amount(yuan: str) -> dict[str, str]:
@@ -16,6 +17,22 @@ def _amount(yuan: str) -> dict[str, str]:
     ],
 )
 def test_a_forecast_outside_its_bounds_says_why(low: str, high: str, said: str) -> None:
-    line = _forecast_line({"amount": _amount("100"), "low": _amount(low), "high": _amount(high), "method": "level"})
-    assert line.startswith("month's end   ¥100.00  (4 of 5 times ")
+    ahead = {"amount": _amount("100"), "low": _amount(low), "high": _amount(high), "method": "level"}
+    line = _ahead(Screen(), ahead)
+    assert line.startswith("¥100.00  (4 of 5 times ")
     assert line.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("skill", "rate", "zh", "en"),
+    [
+        (0.24, "91", "比按现速预测的 ¥91.00 准 24%", "24% closer than the run rate of ¥91.00"),
+        (-0.06, None, "比按现速预测差 6%", "6% further off than the run rate"),
+        (0, None, "与按现速预测一样准", "as close as the run rate"),
+    ],
+)
+def test_a_forecast_says_what_it_is_worth_in_both_languages(skill: float, rate: str | None, zh: str, en: str) -> None:
+    ahead = {"amount": _amount("100"), "low": None, "method": "level", "skill": skill}
+    ahead |= {"run_rate": _amount(rate)} if rate else {}
+    assert _ahead(Screen(language="zh"), ahead) == f"¥100.00（{zh}）"
+    assert _ahead(Screen(), ahead) == f"¥100.00  ({en})"
