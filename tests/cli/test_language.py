@@ -12,10 +12,14 @@ from tests.web.stage import HOSTILE, OPS_URL, Stage
 ENV = {OPS_URL: "http://127.0.0.1:9/none"}
 COMMANDS = (
     "replay --since 7d", "backfill --since 1d", "spend --by owner", "spend --by account", "audit --offline",
+    "fleet", "fleet --all", "findings", "actions", "ledger", "sources",
 )  # fmt: skip
-# Three English words in a row are a sentence, four capitals the head of a column; commands and names are neither.
+# Three English words in a row are a sentence, four capitals the head of a column; commands and names are neither, and
+# what a person gave as a reason or a provider answered is quoted as it is.
 _ENGLISH = re.compile(r"\b[a-z]+ [a-z]+ [a-z]+\b|\b[A-Z]{4,}\b")
-_NAMES = re.compile(r"`[^`]*`|costguard [a-z]+( [^ ，。；）]+)*")
+_NAMES = re.compile(
+    r"`[^`]*`|costguard [a-z]+( [^ ，。；）]+)*|(still )?reading the results|(this |account |pays )+(in arrears)?"
+)
 
 
 def _run(staged: Stage, command: str, language: str, width: int = 80) -> Answer:

@@ -8,6 +8,7 @@ import typer
 
 from costguard.cli.console import Column, Screen, ago, money, span, when
 from costguard.cli.context import AsJson, Backend, ConfigFile, Server, screen
+from costguard.cli.words import activity, do, reading, rule, source, state
 from costguard.domain.codec import decode
 from costguard.domain.money import Money, total
 from costguard.web.words import word
@@ -38,9 +39,10 @@ def fleet(
     """
     with Backend(ctx, config, server) as backend:
         document = backend.table("fleet")
-        view = View(screen(as_json), backend)
+        view = View(screen(as_json, backend.language), backend)
         if as_json:
             return view.screen.document(document)
+        t = view.screen.t
         rows = document["resources"]
         if pause := document.get("paused"):  # an older server does not tell
             view.screen.banner(pause, view.when(pause["until"]) if pause["until"] else "")
@@ -48,53 +50,54 @@ def fleet(
         view.screen.table(
             "",
             [
-                Column("NAME", flexible=True, style="bold"),
-                Column("HARDWARE", drop=1),
-                Column("USE"),
-                Column("PRICE/H", right=True),
-                Column("OWNER"),
-                Column("UP", right=True, drop=2),
-                Column("ACCOUNT", drop=3),
-                Column("STATUS", flexible=True),
+                Column(t("name"), flexible=True, style="bold"),
+                Column(t("fleet.hardware"), drop=1),
+                Column(t("fleet.use")),
+                Column(t("fleet.price"), right=True),
+                Column(t("by.owner")),
+                Column(t("fleet.up"), right=True, drop=2),
+                Column(t("account"), drop=3),
+                Column(t("fleet.status"), flexible=True),
             ],
             [view.fleet_row(r) for r in shown],
-            "Nothing is running that costguard knows of. Run `costguard run --once` first, or see `costguard sources`.",
+            t("fleet.none"),
         )
         view.burn(rows)
         hidden = len(rows) - len(shown)
         if hidden:
-            costs = _sum([r for r in rows if not _burns(r) and money_of(_billed(r))])
-            also = "" if costs == "nothing" else f", together {costs}"
-            view.screen.say(f"{hidden} more with --all (boxes that are off, disks, addresses{also})", "dim")
+            costly = [r for r in rows if not _burns(r) and money_of(_billed(r))]
+            also = t("fleet.together", costs=view.sum(costly)) if costly else ""
+            view.screen.say(t("fleet.hidden", n=hidden, also=also), "dim")
 
 
 def findings(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False, server: Server = None) -> None:
     """What the policies claim now, the most wasteful first."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("findings")
-        view = View(screen(as_json), backend)
+        view = View(screen(as_json, backend.language), backend)
         if as_json:
             return view.screen.document(document)
+        t = view.screen.t
         view.screen.table(
             "",
             [
-                Column("RESOURCE", flexible=True, style="bold"),
-                Column("POLICY"),
-                Column("RULE", drop=1),
-                Column("SINCE", right=True),
-                Column("WASTE/H", right=True),
+                Column(t("resource"), flexible=True, style="bold"),
+                Column(t("policy")),
+                Column(t("rule"), drop=1),
+                Column(t("findings.since"), right=True),
+                Column(t("waste"), right=True),
             ],
             [
                 [
                     name_of(f["subject"]),
                     f["policy"],
-                    f["rule"],
+                    rule(f["rule"], backend.language),
                     view.ago(f["since"]),
                     money(money_of(f["waste_per_hour"])),
                 ]
                 for f in document["findings"]
             ],
-            "No findings: nothing matches a policy right now.",
+            t("findings.none"),
         )
 
 
@@ -104,33 +107,34 @@ def actions(
     """Ladders, newest first: who is warned, what is due, what was stopped, what was refused and why."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("actions")
-        view = View(screen(as_json), backend)
+        view = View(screen(as_json, backend.language), backend)
         if as_json:
             return view.screen.document(document)
+        t = view.screen.t
         view.screen.table(
             "",
             [
-                Column("ID"),
-                Column("RESOURCE", flexible=True, style="bold"),
-                Column("POLICY", drop=2),
-                Column("DO", drop=1),
-                Column("STATE"),
-                Column("WARNED", right=True, drop=3),
-                Column("DUE", right=True),
+                Column(t("actions.id")),
+                Column(t("resource"), flexible=True, style="bold"),
+                Column(t("policy"), drop=2),
+                Column(t("actions.do"), drop=1),
+                Column(t("status"), flexible=True),
+                Column(t("actions.warned"), right=True, drop=3),
+                Column(t("actions.due"), right=True),
             ],
             [
                 [
                     a["id"],
                     name_of(a["subject"]),
                     a["policy"],
-                    a["response"],
-                    _state(a),
+                    view.do(a["subject"], a["response"]),
+                    view.stands(a),
                     view.when(a["warned_at"]),
                     view.when(_next(a)),
                 ]
                 for a in document["actions"][:limit]
             ],
-            "No actions yet.",
+            t("actions.none"),
         )
 
 
@@ -140,31 +144,32 @@ def ledger(
     """The history: every action, refusal, deferral and lever, newest first."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("ledger")
-        view = View(screen(as_json), backend)
+        view = View(screen(as_json, backend.language), backend)
         if as_json:
             return view.screen.document(document)
+        t = view.screen.t
         view.screen.table(
             "",
             [
-                Column("AT"),
-                Column("WHAT"),
-                Column("RESOURCE", flexible=True, style="bold"),
-                Column("TEXT", flexible=True),
-                Column("BY", drop=2),
-                Column("MONEY", right=True, drop=1),
+                Column(t("at")),
+                Column(t("ledger.what")),
+                Column(t("resource"), flexible=True, style="bold"),
+                Column(t("ledger.text"), flexible=True),
+                Column(t("ledger.by"), drop=2),
+                Column(t("ledger.money"), right=True, drop=1),
             ],
             [
                 [
                     view.when(e["at"]),
-                    e["kind"],
+                    t(f"ledger.{e['kind']}"),
                     name_of(e["subject"]) if e["subject"] else "-",
-                    e["text"],
+                    view.history(e),
                     e["actor"],
                     money(money_of(e["money"])),
                 ]
                 for e in document["entries"][:limit]
             ],
-            "The ledger is empty.",
+            t("ledger.none"),
         )
 
 
@@ -172,35 +177,36 @@ def sources(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
     """How every source of every account and region is doing. Exit 69 when one that should be readable is not."""
     with Backend(ctx, config, server) as backend:
         document = backend.table("sources")
-        view = View(screen(as_json), backend)
+        view = View(screen(as_json, backend.language), backend)
         rows: Sequence[Mapping[str, Any]] = document["sources"]
         if as_json:
             view.screen.document(document)
         else:
+            t = view.screen.t
             view.screen.table(
                 "",
                 [
-                    Column("ACCOUNT"),
-                    Column("REGION"),
-                    Column("SOURCE"),
-                    Column("STATE"),
-                    Column("COUNT", right=True, drop=1),
-                    Column("AGE", right=True),
-                    Column("ERROR", flexible=True),
+                    Column(t("account")),
+                    Column(t("sources.region")),
+                    Column(t("source")),
+                    Column(t("status")),
+                    Column(t("sources.count"), right=True, drop=1),
+                    Column(t("sources.age"), right=True),
+                    Column(t("sources.error"), flexible=True),
                 ],
                 [
                     [
                         s["account"],
                         s["region"],
-                        s["source"],
-                        s["state"],
+                        source(s["source"], backend.language),
+                        reading(s["state"], backend.language),
                         str(s["count"]),
-                        "-" if s["age_s"] is None else span(timedelta(seconds=s["age_s"])),
+                        "-" if s["age_s"] is None else span(timedelta(seconds=s["age_s"]), backend.language),
                         s["error"] or "",
                     ]
                     for s in rows
                 ],
-                "Nothing was polled yet. Run `costguard run --once`.",
+                t("sources.none"),
             )
     if any(s["state"] in ("denied", "failed") for s in rows):
         raise typer.Exit(69)
@@ -221,13 +227,6 @@ def _instant(text: str | None) -> datetime | None:
     return None if text is None else decode(text)
 
 
-def _state(action: Mapping[str, Any]) -> str:
-    """``warned``, ``deferred: limit``, ``recorded (dry run)``: a state, and what it waits for."""
-    state, code = action["state"], action["code"]
-    text = state if code in _PLAIN or state in _ENDED else f"{state}: {code}"
-    return f"{text} (dry run)" if action["dry_run"] and state != "recorded" else text
-
-
 def _next(action: Mapping[str, Any]) -> str | None:
     """When it is due, or tried again after a failure."""
     at: str | None = action.get("retry_at") or action["due_at"]
@@ -245,12 +244,43 @@ class View:
         self.screen = on
         self.zone = backend.zone
         self.now = backend.now()
+        self.language = on.language
+        self.t = on.t
 
     def when(self, text: str | None) -> str:
         return when(_instant(text), self.now, self.zone)
 
     def ago(self, text: str | None) -> str:
-        return ago(_instant(text), self.now)
+        return ago(_instant(text), self.now, self.language)
+
+    def do(self, subject: Mapping[str, Any], response: str) -> str:
+        """What a rung does, as a word: in the provider's own where it has one."""
+        return do(response, subject.get("provider", ""), self.language)
+
+    def guard(self, code: str) -> str:
+        """A guard's code in words, as the pages say it."""
+        return word(f"guard.{code}", self.language)
+
+    def stands(self, action: Mapping[str, Any]) -> str:
+        """``warned``, ``deferred: limit reached``, ``recorded (dry run)``: a state, and what it waits for."""
+        state, code = action["state"], action["code"]
+        text = self.t(f"action.{state}")
+        if code not in _PLAIN and state not in _ENDED:
+            text += self.screen.colon + self.guard(code)
+        return text + self.t("aside", text=self.guard("dry_run")) if action["dry_run"] and state != "recorded" else text
+
+    def history(self, entry: Mapping[str, Any]) -> str:
+        """A line of the ledger: its own English sentence, or what the pages make of what it records."""
+        if self.language == "en":
+            return str(entry["text"])
+        from costguard.daemon.documents import ledger_entry
+        from costguard.rules.currency import Rates
+        from costguard.web.settings import PageSettings
+        from costguard.web.speech import Speech
+
+        settings = PageSettings(self.zone, "", "", Rates("", {}), ())
+        told = Speech(settings, self.now, self.language).told(ledger_entry(entry))
+        return told.removeprefix(self.t(f"ledger.{entry['kind']}") + self.screen.colon)
 
     def fleet_row(self, row: Mapping[str, Any]) -> list[str]:
         compute = row["subject"]["kind"] in _COMPUTE
@@ -258,7 +288,7 @@ class View:
         return [
             name_of(row["subject"]),
             _hardware(row),
-            row["activity"] if compute else row["state"],
+            activity(row["activity"], self.language) if compute else state(row["state"], self.language),
             _cost(row),
             row["owner"] or "-",
             up,
@@ -271,36 +301,46 @@ class View:
         running = [r for r in rows if r["subject"]["kind"] in _COMPUTE and r["activity"] != "off"]
         idle = [r for r in running if r["activity"] == "idle"]
         if running:
-            self.screen.say(f"{len(running)} running, {_sum(running)}; {len(idle)} idle, {_sum(idle)}", "bold")
+            on = {"n": len(running), "costs": self.sum(running), "idle": len(idle), "waste": self.sum(idle)}
+            self.screen.say(self.t("fleet.burn", **on), "bold")
         if charged := [r for r in rows if r["activity"] == "off" and _burns(r)]:
-            self.screen.say(f"{len(charged)} off and still charged, {_sum(charged)}", "bold yellow")
+            self.screen.say(self.t("fleet.off", n=len(charged), costs=self.sum(charged)), "bold yellow")
+
+    def sum(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """``¥55.80/h``, with each currency on its own and a word on boxes without a price."""
+        prices = [money_of(_billed(row)) for row in rows]
+        sums = " + ".join(f"{amount}/h" for amount in total(price for price in prices if price is not None))
+        without = self.t("fleet.unpriced", n=prices.count(None)) if None in prices else ""
+        return self.t("fleet.and").join(filter(None, (sums, without))) or self.t("fleet.nothing")
 
     def _status(self, row: Mapping[str, Any]) -> str:
         if keep := row["keep"]:
-            return f"kept until {self.when(keep['until'])} by {keep['by']}"
+            return self.t("fleet.kept", until=self.when(keep["until"]), by=keep["by"])
         action = row["action"]
-        charged = "off, still charged" if row["activity"] == "off" and _burns(row) else ""
+        charged = self.t("fleet.charged") if row["activity"] == "off" and _burns(row) else ""
         if action is None or action["state"] in ("cancelled", "superseded"):
             return charged
-        policy, what, due = action["policy"], action["response"], self.when(action["due_at"])
+        what = self.do(row["subject"], action["response"])
+        told = {"do": what, "policy": action["policy"], "error": action["error"] or action["reason"]}
         match action["state"]:
-            case "done" if what == "stop":
-                return f"stopped {self.when(action['executed_at'])} ({policy})"
+            case "done" if action["response"] == "stop":
+                return self.t("fleet.stopped", at=self.when(action["executed_at"]), **told)
             case "done":
-                return f"{what} done ({policy})"
+                return self.t("fleet.done", **told)
             case "failed":
-                return f"{what} failed: {action['error'] or action['reason']}"
-        if what == "notify":
-            return f"{charged}{'; ' if charged else ''}told: {policy}"
+                return self.t("fleet.failed", **told)
+        if action["response"] == "notify":
+            return self.t("fleet.and_told").join(filter(None, (charged, self.t("fleet.told", **told))))
         if (retry := action.get("retry_at")) and action["error"]:
-            return f"{what} again {self.when(retry)} ({policy}): {action['error']}"
+            return self.t("fleet.again", at=self.when(retry), **told)
         if barred := row.get("barred"):
-            return f"{_guard(barred)} ({policy})"
+            return self.t("fleet.barred", why=self.guard(barred), **told)
         if action["code"] in _PLAIN and action["due_at"]:
-            return f"{'would ' if action['dry_run'] else ''}{what} at {due} ({policy})"
+            key = "fleet.would" if action["dry_run"] else "fleet.due"
+            return self.t(key, at=self.when(action["due_at"]), **told)
         if action["code"] in _PLAIN and action["warned_at"]:
-            return f"warned {self.when(action['warned_at'])} ({policy})"
-        return f"{_guard(action['code'])} ({policy})"
+            return self.t("fleet.warned", at=self.when(action["warned_at"]), **told)
+        return self.t("fleet.barred", why=self.guard(action["code"]), **told)
 
 
 def _billed(row: Mapping[str, Any]) -> Mapping[str, str] | None:
@@ -325,11 +365,6 @@ def _cost(row: Mapping[str, Any]) -> str:
     return "-" if row["activity"] == "off" and (billed is None or not billed.nanos) else money(billed)
 
 
-def _guard(code: str) -> str:
-    """A guard's code in words, as the pages say it."""
-    return word(f"guard.{code}", "en")
-
-
 def _hardware(row: Mapping[str, Any]) -> str:
     """``8x A100 80G``, ``T4``, else the type."""
     gpus = row["gpus"]
@@ -337,12 +372,3 @@ def _hardware(row: Mapping[str, Any]) -> str:
         return row["sku"] or "-"
     model = gpus["model"].removeprefix("NVIDIA ")
     return model if gpus["count"] == "1" else f"{gpus['count']}x {model}"
-
-
-def _sum(rows: Sequence[Mapping[str, Any]]) -> str:
-    """``¥55.80/h``, with each currency on its own and a word on boxes without a price."""
-    prices = [money_of(_billed(row)) for row in rows]
-    sums = " + ".join(f"{amount}/h" for amount in total(price for price in prices if price is not None))
-    unknown = prices.count(None)
-    without = f"{unknown} without a known price"
-    return " and ".join(part for part in (sums, without if unknown else "") if part) or "nothing"

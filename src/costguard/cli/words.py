@@ -9,8 +9,10 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from costguard.domain.time import format_duration
+from costguard.notify.doc import Doc
 from costguard.notify.words import terms_zh, words
 from costguard.notify.words.times import is_beijing
+from costguard.web import words as pages
 from costguard.web.words import Language
 
 WORDS: dict[str, tuple[str, str]] = {
@@ -21,6 +23,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "rule": ("规则", "RULE"),
     "box": ("机器", "BOX"),
     "seconds": ("{n} 秒", "{n}s"),
+    "name": ("名称", "NAME"),
+    "at": ("时间", "AT"),
+    "status": ("状态", "STATE"),
     "wrote": ("已写入 {path}", "wrote {path}"),
     "warning": ("注意：{text}", "warning: {text}"),
     "banner.until": ("到 {until} 为止", "until {until}"),
@@ -89,6 +94,100 @@ WORDS: dict[str, tuple[str, str]] = {
         "1 小时内、24 小时内：关机后的这段时间里，机器又开始工作的次数",
         "<1h, <24h: stops whose box was at work again within an hour, a day",
     ),
+    # ── fleet ──
+    "fleet.hardware": ("配置", "HARDWARE"),
+    "fleet.use": ("使用", "USE"),
+    "fleet.price": ("单价/小时", "PRICE/H"),
+    "fleet.up": ("已运行", "UP"),
+    "fleet.status": ("说明", "STATUS"),
+    "fleet.none": (
+        "没有看到在运行的机器。先运行 `costguard run --once`，或看 `costguard sources`。",
+        "Nothing is running that costguard knows of. Run `costguard run --once` first, or see `costguard sources`.",
+    ),
+    "fleet.burn": ("{n} 台运行，{costs}；其中 {idle} 台空闲，{waste}", "{n} running, {costs}; {idle} idle, {waste}"),
+    "fleet.off": ("{n} 台已停机仍在计费，{costs}", "{n} off and still charged, {costs}"),
+    "fleet.hidden": (
+        "另有 {n} 项用 --all 查看（已停的机器、云盘、IP{also}）",
+        "{n} more with --all (boxes that are off, disks, addresses{also})",
+    ),
+    "fleet.together": ("，合计 {costs}", ", together {costs}"),
+    "fleet.unpriced": ("{n} 台单价未知", "{n} without a known price"),
+    "fleet.and": ("，另有 ", " and "),
+    "fleet.nothing": ("不花钱", "nothing"),
+    "fleet.kept": ("{by} 保留到 {until}", "kept until {until} by {by}"),
+    "fleet.charged": ("已停机仍在计费", "off, still charged"),
+    "fleet.stopped": ("{policy}：{at} 已关机", "stopped {at} ({policy})"),
+    "fleet.done": ("{policy}：{do}已完成", "{do} done ({policy})"),
+    "fleet.failed": ("{do}失败：{error}", "{do} failed: {error}"),
+    "fleet.told": ("{policy}：已提醒", "told: {policy}"),
+    "fleet.and_told": ("；", "; "),
+    "fleet.again": ("{policy}：{at} 再次{do}，上次失败：{error}", "{do} again {at} ({policy}): {error}"),
+    "fleet.barred": ("{policy}：{why}", "{why} ({policy})"),
+    "fleet.would": ("{policy}：演练，{at} 本应{do}", "would {do} at {at} ({policy})"),
+    "fleet.due": ("{policy}：{at} {do}", "{do} at {at} ({policy})"),
+    "fleet.warned": ("{policy}：{at} 已预警", "warned {at} ({policy})"),
+    # ── findings, actions ──
+    "findings.since": ("已持续", "SINCE"),
+    "findings.none": ("没有发现：现在没有什么符合策略。", "No findings: nothing matches a policy right now."),
+    "actions.id": ("编号", "ID"),
+    "actions.do": ("动作", "DO"),
+    "actions.warned": ("预警时间", "WARNED"),
+    "actions.due": ("到期", "DUE"),
+    "actions.none": ("还没有动作。", "No actions yet."),
+    "action.proposed": ("待预警", "proposed"),
+    "action.warned": ("已预警", "warned"),
+    "action.deferred": ("推迟", "deferred"),
+    "action.validating": ("复核中", "validating"),
+    "action.preparing": ("脚本运行中", "preparing"),
+    "action.revalidating": ("再次复核", "revalidating"),
+    "action.executing": ("执行中", "executing"),
+    "action.in_doubt": ("结果待查", "in doubt"),
+    "action.verifying": ("等待确认", "verifying"),
+    "action.done": ("已完成", "done"),
+    "action.failed": ("失败", "failed"),
+    "action.cancelled": ("已取消", "cancelled"),
+    "action.superseded": ("已作废", "superseded"),
+    "action.recorded": ("演练", "recorded"),
+    # ── ledger ──
+    "ledger.what": ("事件", "WHAT"),
+    "ledger.text": ("内容", "TEXT"),
+    "ledger.by": ("操作者", "BY"),
+    "ledger.money": ("金额", "MONEY"),
+    "ledger.none": ("台账是空的。", "The ledger is empty."),
+    "ledger.finding": ("发现", "finding"),
+    "ledger.cleared": ("恢复", "cleared"),
+    "ledger.warning": ("预警", "warning"),
+    "ledger.refused": ("不动它", "refused"),
+    "ledger.deferred": ("推迟", "deferred"),
+    "ledger.recorded": ("演练", "recorded"),
+    "ledger.executed": ("执行", "executed"),
+    "ledger.confirmed": ("确认", "confirmed"),
+    "ledger.failed": ("失败", "failed"),
+    "ledger.cancelled": ("取消", "cancelled"),
+    "ledger.superseded": ("作废", "superseded"),
+    "ledger.saving": ("节省", "saving"),
+    "ledger.lever": ("人工", "lever"),
+    "ledger.undo": ("重启", "undo"),
+    "ledger.system": ("系统", "system"),
+    # ── sources ──
+    "sources.region": ("地域", "REGION"),
+    "sources.count": ("数量", "COUNT"),
+    "sources.age": ("多久前", "AGE"),
+    "sources.error": ("错误", "ERROR"),
+    "sources.none": (
+        "还没有读取过。请运行 `costguard run --once`。",
+        "Nothing was polled yet. Run `costguard run --once`.",
+    ),
+    "kind.vm": ("云主机", "vm"),
+    "kind.notebook": ("开发机", "notebook"),
+    "kind.job": ("任务", "job"),
+    "kind.endpoint": ("在线服务", "endpoint"),
+    "kind.disk": ("云盘", "disk"),
+    "kind.address": ("公网 IP", "address"),
+    "kind.snapshot": ("快照", "snapshot"),
+    "kind.bucket": ("存储桶", "bucket"),
+    "kind.gateway": ("网关", "gateway"),
+    "kind.reservation": ("预留", "reservation"),
     # ── spend and audit ──
     "by.account": ("账号", "ACCOUNT"),
     "by.owner": ("负责人", "OWNER"),
@@ -181,12 +280,35 @@ def told(sentence: str, language: Language) -> str:
 
 def source(name: str, language: Language) -> str:
     """What a source of data is called; in English by its own name."""
-    return terms_zh.SOURCES.get(name, name).strip() if language == "zh" else name
+    if language == "en":
+        return name
+    whole, _, kind = name.partition(".")
+    said = terms_zh.SOURCES.get(whole, whole).strip()
+    return f"{said}（{say(f'kind.{kind}', language)}）" if kind else said
 
 
 def rule(name: str, language: Language) -> str:
     """What a rule finds; in English by its own name."""
     return terms_zh.RULES.get(name, name) if language == "zh" else name
+
+
+def reading(state: str, language: Language) -> str:
+    """How the last reading of a source went; in English by its own name."""
+    return terms_zh.STATES.get(state, "正常") if language == "zh" else state
+
+
+def do(response: str, provider: str, language: Language) -> str:
+    """What a rung does, in the provider's own word; in English as policies write it."""
+    if language == "en":
+        return response
+    return (
+        "预警" if response == "warn" else words(language).verb(Doc({"do": response, "subject": {"provider": provider}}))
+    )
+
+
+def activity(name: str, language: Language) -> str:
+    """Whether a box is in use; in English by its own name."""
+    return pages.word(f"activity.{name}", language) if language == "zh" else name
 
 
 def state(name: str, language: Language) -> str:

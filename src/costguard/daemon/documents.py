@@ -7,12 +7,13 @@ The API serves them and ``--json`` prints them; there is one shape for both. Mon
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from costguard.domain.action import Action
-from costguard.domain.codec import encode, instant, subject_json
+from costguard.domain.codec import decode, encode, instant, subject_json
 from costguard.domain.decision import Decision, GuardCode
-from costguard.domain.finding import Finding, Subject
-from costguard.domain.ledger import LedgerEntry
+from costguard.domain.finding import Finding, Subject, SubjectType
+from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.notice import Notice
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Keep, SourceStatus
@@ -179,6 +180,24 @@ def ledger_json(entry: LedgerEntry) -> Document:
         "money": encode(entry.money),
         "evidence": encode(entry.evidence),
     }
+
+
+def ledger_entry(document: Mapping[str, Any]) -> LedgerEntry:
+    """The inverse of :func:`ledger_json`."""
+    subject = document["subject"]
+    return LedgerEntry(
+        decode(document["at"]),
+        LedgerKind(document["kind"]),
+        None if subject is None else Subject(**{**subject, "type": SubjectType(subject["type"])}),
+        document["text"],
+        document["actor"],
+        document["action_id"],
+        document["policy"],
+        document["code"],
+        decode(document["money"]),
+        decode(document["evidence"]),
+        document["id"],
+    )
 
 
 def listing(name: str, key: str, rows: Iterable[Mapping[str, object]], **more: object) -> Document:

@@ -55,6 +55,10 @@ class Speech:
         evidence = entry.evidence
         lever = evidence.get("lever")
         key = f"lever.{lever}" if lever else f"log.{entry.kind.value}"
+        if entry.kind is LedgerKind.RECORDED:
+            # What was recorded stands in its sentence alone: "would warn: stop in 30m".
+            key = f"log.would_{entry.text.removeprefix('would ').split(':')[0].split(' ')[0]}"
+            key = key if key in WORDS else "log.recorded"
         if entry.kind is LedgerKind.CANCELLED and entry.actor == OURS:
             key = "log.at_work"
         if entry.kind is LedgerKind.SAVING and entry.money is not None:

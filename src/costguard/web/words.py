@@ -144,6 +144,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "log.refused": ("不动它：{reason}", "left alone: {reason}"),
     "log.deferred": ("推迟：{reason}", "put off: {reason}"),
     "log.recorded": ("演练：本应关机（{policy}）", "dry run: would have stopped ({policy})"),
+    "log.would_notify": ("演练：本应提醒（{policy}）", "dry run: would have told people ({policy})"),
+    "log.would_warn": ("演练：本应预警（{policy}）", "dry run: would have warned ({policy})"),
+    "log.would_advise": (
+        "演练：本应提醒，关不了（{policy}）",
+        "dry run: would have told that no stop is possible ({policy})",
+    ),
     "log.executed": ("已发出关机指令（{policy}）", "stop sent ({policy})"),
     "log.confirmed": ("云厂商确认已停机，停止计费", "the provider confirms that it stopped and billing ended"),
     "log.failed": ("关机失败：{reason}", "stop failed: {reason}"),

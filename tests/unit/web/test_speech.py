@@ -26,3 +26,23 @@ def test_only_of_a_resource_is_said_that_it_is_not_stopped(language: Language, b
     speech = Speech(PAGE, NOW, language)
     assert speech.told(BOX) == box
     assert speech.told(replace(BOX, subject=Subject(SubjectType.BUDGET, "2026-11-12"))) == budget
+
+
+@pytest.mark.parametrize(
+    ("text", "zh", "en"),
+    [
+        ("would stop", "演练：本应关机（idle）", "dry run: would have stopped (idle)"),
+        ("would notify", "演练：本应提醒（idle）", "dry run: would have told people (idle)"),
+        ("would warn: stop in 30m", "演练：本应预警（idle）", "dry run: would have warned (idle)"),
+        ("would warn again", "演练：本应预警（idle）", "dry run: would have warned (idle)"),
+        (
+            "would advise: a stop does not end its bill",
+            "演练：本应提醒，关不了（idle）",
+            "dry run: would have told that no stop is possible (idle)",
+        ),
+    ],
+)
+def test_a_dry_run_says_what_it_would_have_done(text: str, zh: str, en: str) -> None:
+    entry = replace(BOX, kind=LedgerKind.RECORDED, policy="idle", text=text)
+    assert Speech(PAGE, NOW, "zh").told(entry) == zh
+    assert Speech(PAGE, NOW, "en").told(entry) == en

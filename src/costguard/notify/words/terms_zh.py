@@ -37,7 +37,7 @@ RULES = {
 SOURCES = {
     "inventory": "资源清单", "usage": "用量数据", "prices": "价格", "spot_prices": "竞价价格",
     "charges": "账单", "balance": "余额", "identity": "身份", "quotas": "配额",
-    "prometheus": " Prometheus 数据", "power_events": "开关机记录", "budgets": "云厂商侧的预算",
+    "prometheus": " Prometheus 数据", "power_events": "开关机记录", "budgets": "云厂商侧的预算", "regions": "地域",
 }  # fmt: skip
 
 STATES = {
