@@ -1,6 +1,6 @@
 """A replay as one HTML file that needs nothing else: totals, a chart of the days, policies, and every stop."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,8 +17,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "ended": "ended by itself", "open": "history ends", "none": "Nothing would have been stopped.",
         "unknown": "unknown", "skipped": "Not replayed", "partly": "Replayed in part",
         "assumptions": "How to read this",
-        "told": "told", "notes": "What people would have been told of money", "told_at": "told at", "about": "about",
-        "held": "held until", "says": "says",
+        "told": "told", "notes": "What people would have been told of money", "times": "{n} times, the last {at}",
+        "each": "each of them", "ahead": "forecast {step}",
         "seen": "{n} of {of} boxes have use recorded", "zone": "Times are of {zone}.",
     },
     "zh": {
@@ -27,7 +27,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "saved": "可省", "all": "合计", "box": "机器", "warned_at": "预警时间", "at": "关机时间", "until": "节省至",
         "why": "原因", "work": "再次使用", "ended": "自行结束", "open": "历史到此为止", "none": "不会有任何关机。",
         "unknown": "未知", "skipped": "未回放", "partly": "部分回放", "told": "提醒", "notes": "费用方面会收到的提醒",
-        "told_at": "提醒时间", "about": "对象", "held": "持续至", "says": "内容", "assumptions": "如何解读",
+        "times": "{n} 次，最近一次 {at}", "each": "逐次查看", "ahead": "预测 {step}", "assumptions": "如何解读",
         "seen": "{of} 台机器中 {n} 台有用量记录",
         "zone": "时间为 {zone} 时区。",
     },
@@ -41,9 +41,13 @@ max-width:1080px;margin:2rem auto;padding:0 1rem}h1{font-size:1.5rem}h2{font-siz
 border-bottom:1px solid var(--line);white-space:nowrap}th{color:var(--dim);font-weight:500}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.dim{color:var(--dim)}.warn{color:var(--b);font-weight:600}
 td.long{white-space:normal;min-width:20rem}tr.sum td{font-weight:600}
-svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:11px}.k{display:inline-block;width:.8em;height:.8em;
+svg{width:100%;min-width:640px;height:auto}details{margin:-.6rem 0 1rem}summary{color:var(--dim);cursor:pointer}
+@media(max-width:600px){body{font-size:14px;margin:1rem auto}th,td{padding:.35rem .3rem}.wide{display:none}
+td:first-child{white-space:normal;overflow-wrap:anywhere}}
+svg text{fill:var(--dim);font-size:11px}.k{display:inline-block;width:.8em;height:.8em;
 border-radius:2px;margin:0 .35em 0 1em}"""
 _COLOURS = ("var(--a)", "var(--b)")
+_WIDE = frozenset({"rule", "matched", "told", "warned", "day", "warned_at", "until", "why"})
 _WIDTH, _HEIGHT, _FOOT = 960, 220, 24
 
 
@@ -73,7 +77,7 @@ def page(document: Mapping[str, Any], language: str) -> str:
 
 def _version(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInfo, boxes: int, tongue: str) -> str:
     head = "".join(
-        f"<th{'' if key in ('policy', 'rule') else ' class=n'}>{words[key]}</th>"
+        f"<th{_kinds('' if key in ('policy', 'rule') else 'n', key)}>{words[key]}</th>"
         for key in ("policy", "rule", "matched", "told", "warned", "stopped", "hour", "day", "saved")
     )
     rows = [_policy(one, words, "") for one in version["policies"]]
@@ -88,7 +92,7 @@ def _version(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInf
     return (
         f"<h2>{words['policies']} · {escape(version['name'])}</h2>"
         f"<div class='scroll'><table><tr>{head}</tr>{''.join(rows)}</table></div>"
-        f"{skipped}{_notes(version, words, zone, tongue)}{_stops(version, words, zone)}"
+        f"{skipped}{_stops(version, words, zone)}{_notes(version, words, zone, tongue)}"
     )
 
 
@@ -96,38 +100,75 @@ def _notes(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInfo,
     """What budgets, balances, anomalies and subscriptions would have said; nothing when they said nothing."""
     if not version["notes"]:
         return ""
-    head = "".join(f"<th>{words[key]}</th>" for key in ("told_at", "policy", "about", "held", "says"))
-    rows = "".join(
-        f"<tr><td>{_at(n['at'], zone)}</td><td>{escape(n['policy'])}</td>"
-        f"<td>{escape(n['subject']['name'] or n['subject']['id'])} {escape(n['threshold'])}</td>"
-        f"<td>{_at(n['until'], zone)}</td><td class='long'>{escape(n['text'][tongue])}</td></tr>"
-        for n in version["notes"]
-    )
-    return f"<h2>{words['notes']}</h2><div class='scroll'><table><tr>{head}</tr>{rows}</table></div>"
+    blocks: list[str] = []
+    for policy, steps, notes in folded(version["notes"]):
+        last = notes[-1]
+        times = words["times"].format(n=len(notes), at=_at(last["at"], zone)) if notes[1:] else _at(last["at"], zone)
+        title = f"<b>{escape(policy)}</b> {escape(_steps(steps, words) or last['subject']['name'])} · {times}"
+        rows = "".join(
+            f"<tr><td>{_at(n['at'], zone)} – {_at(n['until'], zone)}</td>"
+            f"<td class='long'>{escape(n['text'][tongue])}</td></tr>"
+            for n in notes
+        )
+        more = f"<details><summary>{words['each']}</summary><div class='scroll'><table>{rows}</table></div></details>"
+        blocks.append(f"<p>{title}<br>{escape(last['text'][tongue])}</p>{more if notes[1:] else ''}")
+    return f"<h2>{words['notes']}</h2>{''.join(blocks)}"
+
+
+def _steps(steps: Sequence[str], words: Mapping[str, str]) -> str:
+    """``80%, forecast 100%``: what has been reached, and what is judged by what is ahead."""
+    kinds = [step.rpartition(":") for step in steps]
+    return ", ".join(words["ahead"].format(step=share) if kind == "forecast" else share for kind, _, share in kinds)
+
+
+def folded(
+    notes: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[str, tuple[str, ...], Sequence[Mapping[str, Any]]]]:
+    """(policy, steps, the notes) of what says the same again and again; steps that are told as one are one."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for note in notes:
+        found.setdefault((note["policy"], note["threshold"]), []).append(note)
+    alike: dict[tuple[str, int, str, str], tuple[list[str], list[Mapping[str, Any]]]] = {}
+    for (policy, step), several in found.items():
+        last = several[-1]
+        steps, _ = alike.setdefault((policy, len(several), last["at"], str(last["text"])), ([], several))
+        steps.append(step)
+    for (policy, *_), (steps, several) in alike.items():
+        yield policy, tuple(sorted(filter(None, steps), key=lambda step: (len(step), step))), several
 
 
 def _policy(one: Mapping[str, Any], words: Mapping[str, str], kind: str) -> str:
     numbers = "".join(
-        f"<td class='n'>{one[key]}</td>"
-        for key in ("matched", "told", "warned", "stopped", "hit_within_hour", "hit_within_day")
-    )
+        f"<td{_kinds('n', key)}>{one[field]}</td>"
+        for key, field in (
+            ("matched", "matched"), ("told", "told"), ("warned", "warned"), ("stopped", "stopped"),
+            ("hour", "hit_within_hour"), ("day", "hit_within_day"),
+        )
+    )  # fmt: skip
     return (
-        f"<tr{kind}><td>{escape(one['policy'])}</td><td>{escape(one['rule'])}</td>{numbers}"
+        f"<tr{kind}><td>{escape(one['policy'])}</td><td{_kinds('', 'rule')}>{escape(one['rule'])}</td>{numbers}"
         f"<td class='n'>{_money(one['saved'], words)}</td></tr>"
     )
+
+
+def _kinds(kind: str, key: str) -> str:
+    """The classes of a cell; a phone leaves some columns out."""
+    found = " ".join(filter(None, (kind, "wide" if key in _WIDE else "")))
+    return f" class='{found}'" if found else ""
 
 
 def _stops(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInfo) -> str:
     if not version["stops"]:
         return f"<p>{words['none']}</p>"
     head = "".join(
-        f"<th{' class=n' if key == 'saved' else ''}>{words[key]}</th>"
+        f"<th{_kinds('n' if key == 'saved' else '', key)}>{words[key]}</th>"
         for key in ("box", "policy", "warned_at", "at", "until", "why", "saved")
     )
     rows = "".join(
         f"<tr><td>{escape(s['subject']['name'] or s['subject']['id'])}</td><td>{escape(s['policy'])}</td>"
-        f"<td>{_at(s['warned_at'], zone)}</td><td>{_at(s['at'], zone)}</td><td>{_at(s['until'], zone)}</td>"
-        f"<td>{words[s['ended_by']]}</td><td class='n'>{_money(s['saved'], words)}</td></tr>"
+        f"<td{_kinds('', 'warned_at')}>{_at(s['warned_at'], zone)}</td><td>{_at(s['at'], zone)}</td>"
+        f"<td{_kinds('', 'until')}>{_at(s['until'], zone)}</td><td{_kinds('', 'why')}>{words[s['ended_by']]}</td>"
+        f"<td class='n'>{_money(s['saved'], words)}</td></tr>"
         for s in version["stops"]
     )
     return f"<h2>{words['stops']}</h2><div class='scroll'><table><tr>{head}</tr>{rows}</table></div>"
@@ -162,9 +203,9 @@ def _chart(versions: Sequence[Mapping[str, Any]]) -> str:
         for n, v in enumerate(versions)
     )
     return (
-        f"<p>{legend}</p><svg viewBox='0 0 {_WIDTH} {_HEIGHT + _FOOT}' role='img'>"
+        f"<p>{legend}</p><div class='scroll'><svg viewBox='0 0 {_WIDTH} {_HEIGHT + _FOOT}' role='img'>"
         f"<line x1='0' y1='{_HEIGHT}' x2='{_WIDTH}' y2='{_HEIGHT}' stroke='var(--line)'/>"
-        f"<text x='0' y='12'>{escape(str(peak))}</text>{''.join(bars)}</svg>"
+        f"<text x='0' y='12'>{escape(str(peak))}</text>{''.join(bars)}</svg></div>"
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -151,7 +151,7 @@ def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
     """``own``: the first version is the configuration's."""
     from zoneinfo import ZoneInfo
 
-    from costguard.app.replay_page import WORDS
+    from costguard.app.replay_page import WORDS, folded
 
     zone, coverage, until = ZoneInfo(document["timezone"]), document["coverage"], decode(document["until"])
     page = WORDS[on.language]
@@ -208,7 +208,8 @@ def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
         )  # fmt: skip
         if version["notes"]:
             on.say("\n" + on.t("replay.notes"), "bold")
-        for policy, steps, count, last in _folded(version["notes"]):
+        for policy, steps, notes in folded(version["notes"]):
+            count, last = len(notes), notes[-1]
             named = on.list_comma.join(_step(on, step) for step in steps) or last["subject"]["name"]
             at = when(decode(last["at"]), until, zone)
             times = at if count == 1 else on.t("replay.times", n=count, at=at)
@@ -217,22 +218,6 @@ def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
     on.say("\n" + on.t("replay.hits"), "dim")
     for line in document["assumptions"][on.language]:
         on.say(f"- {line}", "dim")
-
-
-def _folded(
-    notes: Sequence[Mapping[str, Any]],
-) -> Iterator[tuple[str, tuple[str, ...], int, Mapping[str, Any]]]:
-    """(policy, steps, how often, the last note) of what says the same again; steps that are told as one are one."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for note in notes:
-        found.setdefault((note["policy"], note["threshold"]), []).append(note)
-    alike: dict[tuple[str, int, str, str], tuple[list[str], Mapping[str, Any]]] = {}
-    for (policy, step), several in found.items():
-        last = several[-1]
-        steps, _ = alike.setdefault((policy, len(several), last["at"], str(last["text"])), ([], last))
-        steps.append(step)
-    for (policy, count, _, _), (steps, last) in alike.items():
-        yield policy, tuple(sorted(filter(None, steps), key=lambda step: (len(step), step))), count, last
 
 
 def _step(on: Screen, threshold: str) -> str:
