@@ -6,7 +6,9 @@ from costguard.config.yaml import Document, Loc
 from costguard.domain.decision import Response
 from costguard.domain.finding import SubjectType
 from costguard.domain.time import format_duration
+from costguard.engine.activity import WINDOW
 from costguard.errors import ConfigError
+from costguard.rules.idle import IdleWhen
 from costguard.rules.policy import Match, Policy, Rung
 from costguard.rules.registry import RULES
 
@@ -45,6 +47,7 @@ def check(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError
             errors.append(document.error((*here, "in"), "the provider's timer destroys: it is at least 24h away"))
         _unused(rung, document, here, errors)
         _spot(policy, rung, document, here, warnings)
+        _quick(policy, rung, document, loc, warnings)
     if any(r.do is Response.WARN for r in policy.respond) and not any(r.do.acts for r in policy.respond):
         index = next(i for i, r in enumerate(policy.respond) if r.do is Response.WARN)
         message = "warn announces an action, and none follows"
@@ -104,6 +107,13 @@ def _unused(rung: Rung, document: Document, here: Loc, errors: list[ConfigError]
             errors.append(document.error((*here, key), f"{key} belongs to {words}", key=True))
     if rung.approve and not rung.do.acts:
         errors.append(document.error((*here, "approve"), f"do: {rung.do.value} needs no approval", key=True))
+
+
+def _quick(policy: Policy, rung: Rung, document: Document, loc: Loc, warnings: list[ConfigError]) -> None:
+    """A ladder that is climbed before the busy guard can be sure: its warning names a time that cannot be kept."""
+    if isinstance(policy.when, IdleWhen) and rung.do.ends_box and policy.when.length + after(rung) < WINDOW:
+        message = f"a stop waits until the box has been quiet for {format_duration(WINDOW)}, however short for is"
+        warnings.append(document.error((*loc, "when", "for"), message, hint=f"write for: {format_duration(WINDOW)}"))
 
 
 def outlasts_notice(rung: Rung) -> bool:

@@ -70,6 +70,14 @@ def test_a_long_hook_on_spot_is_warned_of() -> None:
     assert told(idle(hook, "{charge: on_demand}")) == ([], [])
 
 
+def test_a_stop_sooner_than_the_busy_guard_can_be_sure_is_warned_of() -> None:
+    stop = "[{do: warn}, {after: 10m, do: stop}]"
+    quick = f"{{name: p, rule: idle, match: all, when: {{for: 10m}}, respond: {stop}}}"
+    assert told(quick) == ([], ["a stop waits until the box has been quiet for 30m, however short for is"])
+    assert told(quick.replace("for: 10m", "for: 20m")) == ([], [])
+    assert told(quick.replace("do: stop", "do: notify").replace("do: warn", "do: notify")) == ([], [])
+
+
 def test_a_warning_that_nothing_follows_is_told() -> None:
     _, warnings = told(idle("[{do: warn}]"))
     assert warnings == ["warn announces an action, and none follows"]
