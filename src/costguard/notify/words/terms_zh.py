@@ -44,6 +44,24 @@ STATES = {
     "denied": "没有权限", "failed": "读取失败", "stale": "数据过期", "skipped": "未读取",
 }  # fmt: skip
 
+ENDED = {
+    "failed": "执行失败", "cancelled": "已取消", "done": "已完成",
+}  # fmt: skip
+
+VERBS = {
+    "stop": "关机", "release": "释放", "tag": "打标签", "tags": "打标签", "set_release_time": "设置定时释放",
+    "run": "执行脚本", "notify": "提醒", "warn": "预警",
+}  # fmt: skip
+
+SUPPORT = {
+    "impossible": "云厂商不支持", "not_written": "costguard 还没有支持", "unknown": "未知",
+}  # fmt: skip
+
+KINDS = {
+    "vm": "云主机", "notebook": "开发机", "job": "任务", "endpoint": "在线服务", "disk": "云盘", "address": "公网 IP",
+    "snapshot": "快照", "bucket": "存储桶", "gateway": "网关", "reservation": "预留",
+}  # fmt: skip
+
 CLEARED = {
     "busy": "已恢复使用", "restarted": "已被人重新启动", "gone": "已不存在", "kept": "已被保留",
     "cancelled": "已取消", "policy": "策略已改", "changed": "情况有变",
