@@ -23,7 +23,9 @@ def test_init_then_check(tmp_path: Path, lang: str) -> None:
     checked = costguard("check", "-c", str(tmp_path / "ops/costguard.yaml"), width=200)
     assert (checked.code, checked.err) == (0, "")
     assert "idle-dev dry_run · warn at" in checked.out
-    assert checked.out.endswith("after a first look at the fleet: costguard run --once\n"), "what they match"
+    later = "看过一次机群之后" if lang == "zh" else "after a first look at the fleet"
+    assert later in checked.out.splitlines()[-1], "what they match"
+    assert checked.out.endswith(": costguard run --once\n" if lang == "en" else "：costguard run --once\n")
     again = costguard("init", str(tmp_path / "ops"), width=200)
     assert again.code == 2
     assert "already there, nothing was written" in again.err

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from costguard.app.app import App
+from costguard.app.said import Said
 from costguard.daemon.accounts import Account
 from costguard.daemon.listing import COMPUTE
 from costguard.daemon.monitor import Monitor
@@ -18,6 +19,7 @@ from costguard.domain.resource import ChargeType, Resource, State
 from costguard.domain.time import format_duration
 from costguard.domain.usage import Metric, monitor_of
 from costguard.errors import ProviderError, Unsupported
+from costguard.notify.words import words
 from costguard.ports import History, SpotPrices, Usage
 from costguard.prometheus.client import PROVIDER
 from costguard.store import inventory, kv, power, prices, usage
@@ -27,6 +29,12 @@ _HOUR = timedelta(hours=1)
 # A day of a minute's samples of this many boxes fits into little memory.
 _BATCH = 25
 _DONE = "backfill/"
+_NO_USE = Said("这家云平台不提供用量数据", "this provider tells no use")
+_NO_MARKET = Said("这家云平台不提供竞价行情", "this provider tells no market prices")
+_NO_POWER = Said(
+    "这家云平台不提供开关机记录：有采样的时间算作在运行",
+    "this provider tells no starts and stops: a box counts as running where it has samples",
+)
 Progress = Callable[[str], None]
 
 
@@ -85,7 +93,7 @@ def _usage(
     connection = account.connection()
     metrics = frozenset(account.bound.manifest.metrics)
     if not isinstance(connection, Usage) or not metrics:
-        return Source(account.name, account.provider, "usage", of=len(boxes), note="this provider tells no use")
+        return Source(account.name, account.provider, "usage", of=len(boxes), note=_NO_USE)
     added, error = 0, None
     for low, high in _days(since, now):
         for batch in _batches(boxes, high):
@@ -113,7 +121,12 @@ def _usage(
         oldest = usage.oldest(conn, known)
     seen = {series.ref for series in known.values()}
     note = (
-        "" if oldest is None or oldest - since < _DAY else f"nothing older than {format_duration(now - oldest)} is held"
+        ""
+        if oldest is None or oldest - since < _DAY
+        else Said(
+            f"{words('zh').duration(now - oldest)}之前的已经没有了",
+            f"nothing older than {format_duration(now - oldest)} is held",
+        )
     )
     return Source(
         account.name, account.provider, "usage", added, len(seen), len(boxes), oldest, note, error
@@ -188,9 +201,9 @@ def _spot_prices(app: App, account: Account, boxes: Sequence[Resource], since: d
     )
     place = (account.name, account.provider, "spot_prices")
     if not isinstance(connection, SpotPrices):
-        return Source(*place, of=len(keys), note="this provider tells no market prices")
+        return Source(*place, of=len(keys), note=_NO_MARKET)
     if not keys:
-        return Source(*place, note="no spot boxes")
+        return Source(*place, note=Said("没有竞价实例", "no spot boxes"))
     try:
         found = connection.spot_prices(keys, since)
     except Unsupported as none:
@@ -207,8 +220,7 @@ def _power(app: App, account: Account, boxes: Sequence[Resource], since: datetim
     connection = account.connection()
     place = (account.name, account.provider, "power_events")
     if not isinstance(connection, History):
-        note = "this provider tells no starts and stops: a box counts as running where it has samples"
-        return Source(*place, of=len(boxes), note=note)
+        return Source(*place, of=len(boxes), note=_NO_POWER)
     added = answered = 0
     oldest: datetime | None = None
     for box in boxes:

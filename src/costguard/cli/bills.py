@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from costguard.cli.console import Bar, Column, money, plural, when
-from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
+from costguard.cli.console import Bar, Column, money, when
+from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken
 
 if TYPE_CHECKING:
     from costguard.app.bills.importing import Imported
@@ -43,13 +43,15 @@ def import_(
     """
     from costguard.app.bills.importing import import_bills
 
-    app = open_app(load_config(ctx, config))
-    on = screen(as_json)
+    loaded = load_config(ctx, config)
+    on = screen(as_json, spoken(ctx, loaded))
+    app = open_app(loaded)
     try:
-        with on.progress("reading") as bar:
+        with on.progress(on.t("reading")) as bar:
             done = import_bills(
-                app, files, replace=replace, account=account, known_only=known_only, progress=_told(bar)
-            )
+                app, files, replace=replace, account=account, known_only=known_only, language=on.language,
+                progress=_told(on, bar),
+            )  # fmt: skip
     finally:
         app.close()
     if as_json:
@@ -64,62 +66,71 @@ def list_(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
     from costguard.net.clock import SystemClock
     from costguard.store import imports
 
-    app = open_app(load_config(ctx, config))
+    loaded = load_config(ctx, config)
+    app = open_app(loaded)
     try:
         with app.database.read() as conn:
             found = imports.imports(conn)
         zone = app.config.settings.timezone
     finally:
         app.close()
-    on = screen(as_json)
+    on = screen(as_json, spoken(ctx, loaded))
     if as_json:
         return on.document({"schema": "costguard.bills/1", "imports": [import_json(one) for one in found]})
     now = SystemClock().now()
     on.table(
         "",
         [
-            Column("AT"),
-            Column("ACCOUNT", style="bold"),
-            Column("FILES", flexible=True),
-            Column("ROWS", right=True),
-            Column("BILLED", right=True),
-            Column("ROUNDING", right=True, drop=1),
+            Column(on.t("at")),
+            Column(on.t("account"), style="bold"),
+            Column(on.t("bills.files"), flexible=True),
+            Column(on.t("bills.rows"), right=True),
+            Column(on.t("bills.billed"), right=True),
+            Column(on.t("bills.rounding"), right=True, drop=1),
         ],
         [
             [when(one.at, now, zone), one.account, one.source, f"{one.row_count:,}", money(one.rounded),
              format(one.difference, "f")]
             for one in found
         ],
-        "Nothing was imported yet: costguard bills import FILE",
+        on.t("bills.none"),
     )  # fmt: skip
 
 
-def _told(bar: Bar) -> Callable[[str, int, int, int], None]:
+def _told(on: "Screen", bar: Bar) -> Callable[[str, int, int, int], None]:
     def step(file: str, rows: int, read: int, size: int) -> None:
-        bar.at(read, size, f"{file}: {rows:,} rows")
+        bar.at(read, size, file + on.colon + on.t("counts.row", n=f"{rows:,}"))
 
     return step
 
 
 def _show(on: "Screen", done: "Imported") -> None:
     for file in done.files:
-        left = f", {file.left_out:,} left out" if file.left_out else ""
-        on.say(f"{file.file}: {file.format}, {plural(file.rows, 'row')}{left}")
+        parts = [file.format, on.count("row", file.rows)]
+        if file.left_out:
+            parts.append(on.t("bills.left_out", n=f"{file.left_out:,}"))
+        on.say(file.file + on.colon + on.comma.join(parts))
     on.table(
         "",
         [
-            Column("ACCOUNT", style="bold"), Column("PERIOD FROM"), Column("ROWS", right=True),
-            Column("NEW", right=True), Column("REMOVED", right=True), Column("FROM EARLIER", right=True),
+            Column(on.t("account"), style="bold"), Column(on.t("bills.period")), Column(on.t("bills.rows"), right=True),
+            Column(on.t("backfill.new"), right=True), Column(on.t("bills.removed"), right=True),
+            Column(on.t("bills.earlier"), right=True),
         ],
         [
             [p.account, p.start.date().isoformat(), *(f"{n:,}" for n in (p.rows, p.new, p.removed, p.left))]
             for p in done.periods
         ],
-        "No rows.",
+        on.t("bills.no_rows"),
     )  # fmt: skip
     for one in done.imports:
         difference = format(one.difference, "f")
-        told = f"the files say {format(one.exact, 'f')}, rounding rows to nanos makes {difference} of difference"
-        on.say(f"{one.account}: {money(one.rounded)} billed ({one.rounded.currency}; {told})")
+        on.say(
+            on.t(
+                "bills.told",
+                account=one.account, amount=money(one.rounded), currency=one.rounded.currency,
+                exact=format(one.exact, "f"), difference=difference,
+            )
+        )  # fmt: skip
     for line in done.warnings:
-        on.warn(f"warning: {line}")
+        on.warn(on.t("warning", text=line))

@@ -111,6 +111,10 @@ class Screen:
         """Words of the terminal in its language."""
         return words.say(key, self.language, **values)
 
+    def count(self, noun: str, count: int) -> str:
+        """``2 faults``; ``2 个错误``."""
+        return self.t(f"count.{noun}" if count == 1 else f"counts.{noun}", n=count)
+
     def document(self, document: Mapping[str, object]) -> None:
         """One JSON document on stdout."""
         sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")

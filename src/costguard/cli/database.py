@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli.context import ConfigFile, load_config, person, screen
+from costguard.cli.context import ConfigFile, load_config, person, screen, spoken
 
 group = typer.Typer(no_args_is_help=True, help="Look after the database.")
 
@@ -19,9 +19,10 @@ def upgrade(ctx: typer.Context, config: ConfigFile = None) -> None:
     """Bring the schema to this version. A SQLite file is copied first; three copies are kept."""
     from costguard.store.database import Database
 
-    database = Database(load_config(ctx, config).database_url())
+    loaded = load_config(ctx, config)
+    on, database = screen(False, spoken(ctx, loaded)), Database(loaded.database_url())
     database.upgrade()
-    screen(False).say(f"{database.address} is at this version's schema")
+    on.say(on.t("db.current", address=database.address))
 
 
 @group.command()
@@ -30,13 +31,14 @@ def check(ctx: typer.Context, config: ConfigFile = None) -> None:
     from costguard.errors import SchemaBehind
     from costguard.store.database import Database
 
-    database = Database(load_config(ctx, config).database_url())
+    loaded = load_config(ctx, config)
+    on, database = screen(False, spoken(ctx, loaded)), Database(loaded.database_url())
     try:
         database.check()
     except SchemaBehind as error:
-        screen(False).warn(str(error))
+        on.warn(str(error))
         raise typer.Exit(1) from None
-    screen(False).say(f"{database.address} is at this version's schema")
+    on.say(on.t("db.current", address=database.address))
 
 
 @group.command()
@@ -52,8 +54,10 @@ def backup(
 
     if file.exists() and not force:
         raise UsageError(f"{file} exists: name another file, or say --force")
-    Database(load_config(ctx, config).database_url()).backup(file)
-    screen(False).say(f"wrote {file}")
+    loaded = load_config(ctx, config)
+    Database(loaded.database_url()).backup(file)
+    on = screen(False, spoken(ctx, loaded))
+    on.say(on.t("wrote", path=file))
 
 
 @group.command()
@@ -69,8 +73,7 @@ def restore(
     from costguard.net.clock import SystemClock
     from costguard.store.database import Database
 
-    database = Database(load_config(ctx, config).database_url())
+    loaded = load_config(ctx, config)
+    on, database = screen(False, spoken(ctx, loaded)), Database(loaded.database_url())
     database.restore(file, now=SystemClock().now(), by=person())
-    screen(False).say(
-        "restored; open actions are cancelled and costguard is paused. `costguard resume` when all is well"
-    )
+    on.say(on.t("db.restored"))

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli.console import Column, plural, when
-from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen
+from costguard.cli.console import Column, when
+from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken
 
 group = typer.Typer(no_args_is_help=True, help="Try channels, and list or resend what could not be delivered.")
 
@@ -22,10 +22,13 @@ def try_channel(
 ) -> None:
     """Send a real test message to a channel, and explain what it answers. Exit 3 when it is not accepted."""
     from costguard.app.doctor import Finding, send_test
+    from costguard.app.said import spoken as said
     from costguard.config.hints import near
     from costguard.errors import UsageError
 
-    app = open_app(load_config(ctx, config))
+    loaded = load_config(ctx, config)
+    on = screen(False, spoken(ctx, loaded))
+    app = open_app(loaded)
     try:
         names = [worker.channel.name for worker in app.workers]
         if channel not in names:
@@ -34,28 +37,30 @@ def try_channel(
         found = send_test(app, channel)
     finally:
         app.close()
-    on = screen(False)
+    text, hint = said(found.text, on.language), said(found.hint, on.language)
     if found.finding is Finding.OK:
-        on.say(f"{channel}: {found.text}", "green")
+        on.say(f"{channel}{on.colon}{text}", "green")
         return
-    on.warn(found.text + (f"\n  -> {found.hint}" if found.hint else ""))
+    on.warn(text + (f"\n  -> {hint}" if hint else ""))
     raise typer.Exit(3)
 
 
 @group.command()
 def dead(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> None:
     """Messages that were given up, with the reason."""
+    from costguard.app.said import spoken as said
     from costguard.daemon.documents import listing, notice_json
     from costguard.domain.notice import NoticeState
     from costguard.store import outbox
 
-    app = open_app(load_config(ctx, config))
+    loaded = load_config(ctx, config)
+    on = screen(as_json, spoken(ctx, loaded))
+    app = open_app(loaded)
     try:
         with app.database.read() as conn:
             found = outbox.list_notices(conn, states=[NoticeState.DEAD])
     finally:
         app.close()
-    on = screen(as_json)
     if as_json:
         on.document(listing("notices", "notices", (notice_json(n) for n in found)))
         return
@@ -63,14 +68,16 @@ def dead(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False)
     on.table(
         "",
         [
-            Column("ID"), Column("KIND"), Column("CHANNEL", drop=1), Column("SINCE"),
-            Column("TRIES", right=True, drop=2), Column("ERROR", flexible=True),
+            Column(on.t("actions.id")), Column(on.t("kind")), Column(on.t("channel"), drop=1),
+            Column(on.t("notify.since")), Column(on.t("notify.tries"), right=True, drop=2),
+            Column(on.t("sources.error"), flexible=True),
         ],
         [
-            [n.id, n.kind.value, n.channel, when(n.created_at, now, zone), str(n.attempts), n.last_error or ""]
+            [n.id, on.t(f"notice.{n.kind.value}"), n.channel, when(n.created_at, now, zone), str(n.attempts),
+             said(n.last_error or "", on.language)]
             for n in found
         ],
-        "No dead messages.",
+        on.t("notify.none"),
     )  # fmt: skip
 
 
@@ -86,11 +93,13 @@ def replay(
     """
     from costguard.store import outbox
 
-    app = open_app(load_config(ctx, config))
+    loaded = load_config(ctx, config)
+    on = screen(False, spoken(ctx, loaded))
+    app = open_app(loaded)
     try:
         with app.database.write() as conn:
             again = outbox.replay(conn, app.clock.now(), ids or None)
     finally:
         app.close()
-    text = f"{plural(len(again), 'message')} queued again; the daemon sends them, or `costguard run --once`"
-    screen(False).say(text if again else "No dead messages: nothing to send again.")
+    messages = on.count("message", len(again))
+    on.say(on.t("notify.again", messages=messages) if again else on.t("notify.nothing"))

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from costguard.cli.console import Column
-from costguard.cli.context import AsJson, ConfigFile, load_config, screen
+from costguard.cli.context import AsJson, ConfigFile, load_config, screen, spoken
+from costguard.cli.words import rule, step
 
 group = typer.Typer(no_args_is_help=True, help="Test, list and describe policies.")
 
@@ -18,6 +19,7 @@ def register(app: typer.Typer) -> None:
 
 @group.command("test")
 def run_tests(
+    ctx: typer.Context,
     paths: Annotated[
         list[Path] | None, typer.Argument(metavar="[PATH]...", help="Policy folders or files (default: policies/).")
     ] = None,
@@ -36,7 +38,7 @@ def run_tests(
     report = run(chosen, os.environ)
     if report.errors:
         raise ConfigErrors(report.errors)
-    on = screen(as_json)
+    on = screen(as_json, spoken(ctx))
     if as_json:
         on.document(
             {
@@ -58,12 +60,13 @@ def run_tests(
         if not result.ok:
             on.say(f"{result.file}:{result.line}: {result.policy}: {result.name}", "bold red")
             for row in result.rows:
-                mark = "   ok" if row.ok else " FAIL"
-                on.say(f"{mark}  {row.subject}: expected {', '.join(row.expected)}; got {', '.join(row.got)}")
+                mark = on.t("policies.fine" if row.ok else "policies.wrong")
+                expected, got = on.list_comma.join(row.expected), on.list_comma.join(row.got)
+                on.say(mark + on.t("policies.row", subject=row.subject, expected=expected, got=got))
     failed = sum(1 for r in report.results if not r.ok)
-    on.say(f"{len(report.results) - failed} passed, {failed} failed", "bold")
+    on.say(on.t("policies.result", passed=len(report.results) - failed, failed=failed), "bold")
     if not report.results:
-        on.warn("no tests were found: they are YAML files in a folder tests/ beside the policies")
+        on.warn(on.t("policies.no_tests"))
     if failed:
         raise typer.Exit(1)
 
@@ -73,18 +76,26 @@ def listing(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
     """The policies in force, with their mode and their steps."""
     from costguard.config.check import check
 
-    report = check(load_config(ctx, config))
-    on = screen(as_json)
+    loaded = load_config(ctx, config)
+    report = check(loaded)
+    on = screen(as_json, spoken(ctx, loaded))
     if as_json:
         rows = [{"policy": p.policy, "rule": p.rule, "mode": p.mode, "steps": list(p.steps)} for p in report.policies]
         on.document({"schema": "costguard.policies/1", "policies": rows})
         return
     on.table(
         "",
-        [Column("POLICY", style="bold"), Column("RULE"), Column("MODE"), Column("STEPS", flexible=True)],
-        [[p.policy, p.rule, p.mode, ", ".join(p.steps)] for p in report.policies],
-        "No policies: add files to policies/, or run `costguard init`.",
-    )
+        [
+            Column(on.t("policy"), style="bold"), Column(on.t("rule")), Column(on.t("policies.mode")),
+            Column(on.t("policies.steps"), flexible=True),
+        ],
+        [
+            [p.policy, rule(p.rule, on.language), on.t(f"mode.{p.mode}"),
+             on.list_comma.join(step(one, on.language) for one in p.steps)]
+            for p in report.policies
+        ],
+        on.t("policies.none"),
+    )  # fmt: skip
 
 
 @group.command()

@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.console import Column, Screen, money, when
 from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken, write_whole
-from costguard.cli.words import rule, source, told
+from costguard.cli.words import rule, source
 from costguard.domain.codec import decode
 from costguard.domain.money import Money
 from costguard.domain.time import parse_duration
@@ -31,6 +31,7 @@ def backfill(ctx: typer.Context, config: ConfigFile = None, since: _Since = "30d
     Exit 69 when something that should be readable was not. Example: `costguard backfill --since 30d`
     """
     from costguard.app.backfill import backfill as pull
+    from costguard.app.said import spoken as said
     from costguard.domain.codec import instant
 
     span = _span(since)
@@ -70,7 +71,7 @@ def backfill(ctx: typer.Context, config: ConfigFile = None, since: _Since = "30d
             [
                 [
                     s.account, source(s.source, on.language), f"{s.added:,}", on.t("backfill.of", n=s.boxes, of=s.of),
-                    when(s.oldest, found.until, zone), s.error or told(s.note, on.language),
+                    when(s.oldest, found.until, zone), s.error or said(s.note, on.language),
                 ]
                 for s in found.sources
             ],

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli.console import plural
 from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken
 
 
@@ -47,6 +46,7 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
     from costguard.config.check import check as examine
 
     loaded = load_config(ctx, config)
+    on = screen(as_json, spoken(ctx, loaded))
     resources = None
     if (path := loaded.database_url().removeprefix("sqlite:///")) != loaded.database_url() and Path(path).exists():
         # Only then is the database module worth its import: a first check has no inventory.
@@ -60,11 +60,10 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
             with database.read() as conn:
                 resources = inventory.resources(conn)
         except StoreError as error:
-            screen(as_json).warn(f"matches are not shown: {error}")
+            on.warn(on.t("check.matches", error=error))
         finally:
             database.close()
     report = examine(loaded, resources)
-    on = screen(as_json)
     if as_json:
         on.document(
             {
@@ -86,7 +85,7 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
         if not line.startswith("warning: "):
             on.say(line)
     if report.policies and all(policy.matches is None for policy in report.policies):
-        on.say("what each policy matches is shown here after a first look at the fleet: costguard run --once", "dim")
+        on.say(on.t("check.later"), "dim")
 
 
 def doctor(
@@ -104,25 +103,22 @@ def doctor(
     Example: `costguard doctor --account prod-aliyun --metrics`
     """
     from costguard.app.doctor import Finding, examine
+    from costguard.app.said import spoken as said
     from costguard.errors import UsageError
 
     loaded = load_config(ctx, config)
     if account is not None and account not in loaded.accounts:
         raise UsageError(f"no account {account!r}", sorted(loaded.accounts))
-    on = screen(as_json)
+    on = screen(as_json, spoken(ctx, loaded))
     app = open_app(loaded)
-    marks = {
-        Finding.OK: ("ok", "green"),
-        Finding.INFO: ("-", "dim"),
-        Finding.WARNING: ("warn", "yellow"),
-        Finding.FAULT: ("FAULT", "bold red"),
-    }
+    styles = {Finding.OK: "green", Finding.INFO: "dim", Finding.WARNING: "yellow", Finding.FAULT: "bold red"}
     checks = []
     try:
         for found in examine(app, only=account, metrics=metrics, send=send):
             checks.append(found)
-            mark, style = marks[found.finding]
-            on.say(f"{mark:>5}  {found.area}: {found.text}" + (f"  -> {found.hint}" if found.hint else ""), style)
+            area, text, hint = (said(part, on.language) for part in (found.area, found.text, found.hint))
+            mark = on.t(f"doctor.{found.finding.value}")
+            on.say(f"{mark}  {area}{on.colon}{text}" + (f"  -> {hint}" if hint else ""), styles[found.finding])
     finally:
         app.close()
     faults = [c for c in checks if c.finding is Finding.FAULT]
@@ -131,6 +127,7 @@ def doctor(
         on.document({"schema": "costguard.doctor/1", "ok": not faults, "checks": lines})
     else:
         warnings = sum(1 for c in checks if c.finding is Finding.WARNING)
-        on.say(f"{plural(len(faults), 'fault')}, {plural(warnings, 'warning')}", "bold red" if faults else "bold")
+        counts = on.count("fault", len(faults)), on.count("warning", warnings)
+        on.say(on.comma.join(counts), "bold red" if faults else "bold")
     if faults:
         raise typer.Exit(1)

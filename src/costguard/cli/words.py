@@ -59,13 +59,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "backfill.answered": ("有数据", "ANSWERED"),
     "backfill.oldest": ("最早", "OLDEST"),
     "backfill.of": ("{n}/{of}", "{n} of {of}"),
-    "backfill.no_use": ("这家云平台不提供用量数据", "this provider tells no use"),
-    "backfill.no_market": ("这家云平台不提供竞价行情", "this provider tells no market prices"),
-    "backfill.no_spot": ("没有竞价实例", "no spot boxes"),
-    "backfill.no_power": (
-        "这家云平台不提供开关机记录：有采样的时间算作在运行",
-        "this provider tells no starts and stops: a box counts as running where it has samples",
-    ),
     "backfill.none": ("没有配置账号。", "No accounts are configured."),
     "backfill.next": ("接着运行：costguard replay --since {since}", "now: costguard replay --since {since}"),
     # ── replay ──
@@ -93,6 +86,92 @@ WORDS: dict[str, tuple[str, str]] = {
     "replay.hits": (
         "1 小时内、24 小时内：关机后的这段时间里，机器又开始工作的次数",
         "<1h, <24h: stops whose box was at work again within an hour, a day",
+    ),
+    # ── doctor ──
+    "doctor.ok": ("正常", "   ok"),
+    "doctor.info": ("  - ", "    -"),
+    "doctor.warning": ("注意", " warn"),
+    "doctor.fault": ("错误", "FAULT"),
+    "count.fault": ("{n} 个错误", "{n} fault"),
+    "counts.fault": ("{n} 个错误", "{n} faults"),
+    "count.warning": ("{n} 条注意", "{n} warning"),
+    "counts.warning": ("{n} 条注意", "{n} warnings"),
+    # ── check, policies, db, notify ──
+    "check.later": (
+        "看过一次机群之后，这里会显示每条策略匹配多少台：costguard run --once",
+        "what each policy matches is shown here after a first look at the fleet: costguard run --once",
+    ),
+    "check.matches": ("不显示匹配数：{error}", "matches are not shown: {error}"),
+    "mode.dry_run": ("演练", "dry_run"),
+    "mode.enforce": ("执行", "enforce"),
+    "policies.mode": ("模式", "MODE"),
+    "policies.steps": ("步骤", "STEPS"),
+    "policies.hook": ("（先运行脚本）", " after a hook"),
+    "policies.approved": ("（要批准）", " once approved"),
+    "policies.at_once": ("立即{do}", "{do} at once"),
+    "policies.none": (
+        "没有策略：在 policies/ 里加文件，或运行 `costguard init`。",
+        "No policies: add files to policies/, or run `costguard init`.",
+    ),
+    "policies.fine": (" 通过  ", "   ok  "),
+    "policies.wrong": (" 不符  ", " FAIL  "),
+    "policies.row": ("{subject}：预期 {expected}；实际 {got}", "{subject}: expected {expected}; got {got}"),
+    "policies.result": ("{passed} 个通过，{failed} 个失败", "{passed} passed, {failed} failed"),
+    "policies.no_tests": (
+        "没有找到测试：测试是策略旁边 tests/ 目录里的 YAML 文件",
+        "no tests were found: they are YAML files in a folder tests/ beside the policies",
+    ),
+    "db.current": ("{address} 的表结构与本版本一致", "{address} is at this version's schema"),
+    "db.restored": (
+        "已恢复；未完成的动作已取消，costguard 处于紧急暂停。确认无误后运行 `costguard resume`",
+        "restored; open actions are cancelled and costguard is paused. `costguard resume` when all is well",
+    ),
+    "kind": ("类型", "KIND"),
+    "channel": ("渠道", "CHANNEL"),
+    "notice.warn": ("预警", "warn"),
+    "notice.notify": ("提醒", "notify"),
+    "notice.result": ("结果", "result"),
+    "notice.failed": ("失败", "failed"),
+    "notice.kept": ("保留", "kept"),
+    "notice.cleared": ("解除", "cleared"),
+    "notice.no_data": ("无数据", "no_data"),
+    "notice.budget": ("预算", "budget"),
+    "notice.source": ("来源", "source"),
+    "notice.digest": ("汇总", "digest"),
+    "notice.test": ("测试", "test"),
+    "notice.reminder": ("下班提醒", "reminder"),
+    "notice.report": ("报告", "report"),
+    "notice.approval": ("批准", "approval"),
+    "notify.since": ("始于", "SINCE"),
+    "notify.tries": ("次数", "TRIES"),
+    "notify.none": ("没有发不出去的消息。", "No dead messages."),
+    "notify.nothing": ("没有发不出去的消息，无需重发。", "No dead messages: nothing to send again."),
+    "notify.again": (
+        "{messages}重新排队；由守护进程发送，或运行 `costguard run --once`",
+        "{messages} queued again; the daemon sends them, or `costguard run --once`",
+    ),
+    "count.message": ("{n} 条消息", "{n} message"),
+    "counts.message": ("{n} 条消息", "{n} messages"),
+    # ── bills ──
+    "count.row": ("{n} 行", "{n} row"),
+    "counts.row": ("{n} 行", "{n} rows"),
+    "bills.files": ("文件", "FILES"),
+    "bills.rows": ("行数", "ROWS"),
+    "bills.billed": ("账单金额", "BILLED"),
+    "bills.rounding": ("舍入差", "ROUNDING"),
+    "bills.none": (
+        "还没有导入过：costguard bills import FILE",
+        "Nothing was imported yet: costguard bills import FILE",
+    ),
+    "bills.left_out": ("{n} 行未导入", "{n} left out"),
+    "bills.period": ("账期起", "PERIOD FROM"),
+    "bills.removed": ("移除", "REMOVED"),
+    "bills.earlier": ("以前导入", "FROM EARLIER"),
+    "bills.no_rows": ("没有数据行。", "No rows."),
+    "bills.told": (
+        "{account}：账单 {amount}（{currency}；文件合计 {exact}，逐行舍入造成的差为 {difference}）",
+        "{account}: {amount} billed ({currency}; the files say {exact}, rounding rows to nanos makes {difference} of "
+        "difference)",
     ),
     # ── fleet ──
     "fleet.hardware": ("配置", "HARDWARE"),
@@ -304,6 +383,20 @@ def do(response: str, provider: str, language: Language) -> str:
     return (
         "预警" if response == "warn" else words(language).verb(Doc({"do": response, "subject": {"provider": provider}}))
     )
+
+
+def step(text: str, language: Language) -> str:
+    """A step of a policy, in English as ``check`` prints it (``stop at 2h30m``): ``2h30m 关机``."""
+    if language == "en":
+        return text
+    said, notes = text, ""
+    for key in ("policies.hook", "policies.approved"):
+        zh, en = WORDS[key]
+        if en in said:
+            said, notes = said.replace(en, ""), notes + zh
+    response, _, when = said.partition(" at ")
+    what = do(response.replace(" ", "_"), "", language)
+    return (say("policies.at_once", language, do=what) if when == "once" else f"{when} {what}") + notes
 
 
 def activity(name: str, language: Language) -> str:

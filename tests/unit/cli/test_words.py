@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from costguard.cli.words import WORDS, say, span
+from costguard.cli.words import WORDS, say, span, step
 from costguard.web.words import WORDS as PAGES
 
 
@@ -36,3 +36,18 @@ def test_spans() -> None:
     assert (span(timedelta(seconds=42), "zh"), span(timedelta(seconds=42), "en")) == ("42 秒", "42s")
     assert (span(timedelta(seconds=-1), "zh"), span(timedelta(seconds=-1), "en")) == ("0 秒", "0s")
     assert say("wrote", "zh", path="a") == "已写入 a"
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("stop at 2h30m", "2h30m 关机"),
+        ("notify at once", "立即提醒"),
+        ("warn at 50%/80% + 1h", "50%/80% + 1h 预警"),
+        ("set release time at 24h", "24h 设置定时释放"),
+        ("stop at 30m after a hook once approved", "30m 关机（先运行脚本）（要批准）"),
+    ],
+)
+def test_a_step_of_a_policy(english: str, chinese: str) -> None:
+    assert step(english, "zh") == chinese
+    assert step(english, "en") == english

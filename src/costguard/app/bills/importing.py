@@ -13,7 +13,7 @@ from costguard.app.bills.files import opened
 from costguard.app.bills.layout import Layout, Owned
 from costguard.domain.codec import encode, instant
 from costguard.domain.money import Money
-from costguard.engine.remarks import remark
+from costguard.engine.remarks import Language, remark
 from costguard.errors import BillError, BillErrors, UsageError
 from costguard.rules.currency import Rates
 from costguard.store import accounts as account_store
@@ -124,12 +124,14 @@ def import_bills(
     replace: bool = False,
     account: str | None = None,
     known_only: bool = False,
+    language: Language | None = None,
     progress: Progress = lambda file, rows, read, size: None,
 ) -> Imported:
     """Imports the files as one: all of them or, when anything is wrong with one, nothing.
 
     ``replace``: what was imported earlier for the same accounts and billing periods goes. ``account`` takes the rows
-    whose account ids nobody has configured; ``known_only`` leaves those rows out. Raises UsageError, BillErrors.
+    whose account ids nobody has configured; ``known_only`` leaves those rows out. ``language`` is that of the
+    warnings, the configuration's if None. Raises UsageError, BillErrors.
     """
     if account is not None and known_only:
         raise UsageError("--account and --known-only exclude each other")
@@ -176,7 +178,8 @@ def import_bills(
         repeated = staged.seal()
         found = sums.imports(", ".join(path.name for path in files), now)
         periods = staged.move(app.database, found, replace=replace)
-    warnings = [*notes, *_warnings(app, found, periods, repeated, owners.unknown)]
+    spoken = language or app.config.settings.language
+    warnings = [*notes, *_warnings(app, spoken, found, periods, repeated, owners.unknown)]
     return Imported(tuple(read), found, periods, repeated, tuple(warnings))
 
 
@@ -231,9 +234,13 @@ def _unknown(found: Counter[str], app: App) -> UsageError:
 
 
 def _warnings(
-    app: App, imports: Sequence[ChargeImport], periods: Sequence[Period], repeated: int, left_out: Counter[str]
+    app: App,
+    language: Language,
+    imports: Sequence[ChargeImport],
+    periods: Sequence[Period],
+    repeated: int,
+    left_out: Counter[str],
 ) -> Iterator[str]:
-    language = app.config.settings.language
     rates = Rates(app.config.settings.currency, app.config.settings.rates())
     for one in imports:
         currency = app.accounts[one.account].bound.spec.currency
