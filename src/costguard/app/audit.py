@@ -23,6 +23,7 @@ from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.evaluate import evaluate
 from costguard.engine.remarks import Language, remark
 from costguard.errors import UsageError
+from costguard.notify.words.sentences import translated
 from costguard.plugins import registry
 from costguard.rules.registry import kind_of
 from costguard.store import actions, charges, savings, sources
@@ -140,6 +141,7 @@ def gather(
         sources=[s for s in statuses if _asked(app, s.account, providers)],
         language=language or app.config.settings.language,
         period=period,
+        translated=translated,
     )
 
 

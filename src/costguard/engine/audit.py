@@ -4,7 +4,7 @@ Pure: recorded facts in, one ``costguard.audit/1`` document out. Nothing is adde
 without a rate, and every number says whether it is an estimate (price × hours) or a bill.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Literal
@@ -37,12 +37,16 @@ _FINAL_AFTER = timedelta(days=2, hours=12)
 _ONLY_DRY = frozenset({GuardCode.DRY_RUN, GuardCode.NOT_ARMED})
 
 
+def _as_it_is(sentence: str, language: str) -> str:
+    return sentence
+
+
 @dataclass(frozen=True, slots=True)
 class AuditFacts:
     """Everything an audit reads. ``start``/``end`` bound the month in ``zone`` (end exclusive, UTC), or the seven days
     of a week; ``month`` is its name. ``now`` is the moment of the report. ``intervals`` are what was observed or
     assumed, ``previous`` those that reach into the time before; ``bill`` holds both. ``metered`` names the API calls
-    that cost money."""
+    that cost money. ``translated`` says in a language what the ledger has in English."""
 
     month: str
     start: datetime
@@ -65,6 +69,7 @@ class AuditFacts:
     metered: Sequence[str] = ()
     language: Language = "en"
     period: Literal["month", "week"] = "month"
+    translated: Callable[[str, str], str] = _as_it_is
 
     @property
     def until(self) -> datetime:
@@ -341,7 +346,7 @@ def _decisions_needed(facts: AuditFacts) -> list[str]:
     for action in facts.actions:
         name = action.subject.name or action.subject.id
         if action.state is ActionState.FAILED:
-            why = action.error or action.reason
+            why = facts.translated(action.error or action.reason, facts.language)
             lines.append(remark(facts.language, "failed", name=name, policy=action.policy, error=why))
         elif action.code is GuardCode.APPROVAL and not action.state.terminal:
             lines.append(remark(facts.language, "approval", name=name, policy=action.policy, id=action.id))

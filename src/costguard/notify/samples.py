@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from costguard.domain.action import Action, ActionState
-from costguard.domain.decision import Response
+from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import Finding, Subject, SubjectType
 from costguard.domain.money import Money
 from costguard.domain.notice import Notice, NoticeKind
@@ -145,11 +145,18 @@ def sample_facts() -> Mapping[str, Mapping[str, Any]]:
         "warning_unowned": f.warning_facts(**stop, due_at=SAMPLE_NOW + timedelta(minutes=10)),  # type: ignore[arg-type]
         "notify_untagged": f.notify_facts(finding=unowned, resource=box, now=SAMPLE_NOW, timezone=SAMPLE_ZONE),
         "notify_balance": f.notify_facts(finding=account, now=SAMPLE_NOW, timezone=SAMPLE_ZONE),
+        "held": f.notify_facts(
+            finding=action.finding(), resource=box, now=SAMPLE_NOW, timezone=SAMPLE_ZONE, do=Response.STOP,
+            held=f.Held(GuardCode.GROUP_MEMBER, "member of asg-train: scale the group instead"), **owned,  # type: ignore[arg-type]
+        ),
         "approval": f.approval_facts(**stop, owner="zhangwei"),  # type: ignore[arg-type]
         "result": f.result_facts(**stop, owner="zhangwei", links=_LINKS),  # type: ignore[arg-type]
         "result_unconfirmed": f.result_facts(**stop, confirmed=False),  # type: ignore[arg-type]
         "failed": f.failed_facts(
             **stop, error="StopInstance: IncorrectInstanceStatus", retry_at=SAMPLE_NOW + timedelta(minutes=30),  # type: ignore[arg-type]
+        ),
+        "failed_hook": f.failed_facts(
+            **stop, error="the hook failed: exit code 3", hook_output="ckpt.sh: disk full",  # type: ignore[arg-type]
         ),
         "kept": f.kept_facts(
             subject=subject, resource=box, now=SAMPLE_NOW, timezone=SAMPLE_ZONE, by="lilei", reason="训练收尾",

@@ -14,6 +14,7 @@ from costguard.notify.buttons import buttons
 from costguard.notify.doc import Doc
 from costguard.notify.story import Line, Span, Story, clean, code, joined, text
 from costguard.notify.words import Words
+from costguard.notify.words.sentences import translated
 
 
 class Teller:
@@ -42,6 +43,10 @@ class Teller:
     def line(self, label: str, *parts: object) -> Line:
         """A labelled line; an unlabelled one for an empty label."""
         return Line(self.words.labels[label] if label else "", text(*parts))
+
+    def sentence(self, english: str) -> str:
+        """What the engine says in English, in the words of this message."""
+        return clean(translated(english, self.words.language))
 
     def footer(self) -> tuple[Span, ...]:
         parts: list[tuple[Span, ...] | str] = []
@@ -115,7 +120,7 @@ def _held(t: Teller, code_: str) -> Told:
     """Something does not happen, and why: whoever waits for it, or should know, hears the guard's own sentence."""
     held, lines = t.doc.part("held"), [t.which(), t.whose(), t.why()]
     if code_ not in _SAID_WHOLE:
-        lines.append(t.line("held", clean(held.text("reason"))))
+        lines.append(t.line("held", t.sentence(held.text("reason"))))
     lines.append(t.line("check", code(f"costguard explain {t.doc.id}")))
     return t.words.held_title(t.doc, t.words.held(held)), lines, []
 
@@ -146,7 +151,7 @@ def _failed(t: Teller) -> Told:
     lines = [
         t.which(),
         t.whose(),
-        t.line("error", clean(t.doc.text("error"))),
+        t.line("error", t.sentence(t.doc.text("error"))),
         t.line("attempts", t.words.attempts(t.doc, t.now, t.zone)),
         t.line("output", code(output) if (output := t.doc.text("hook_output")[-300:]) else ""),
         t.line("check", code(f"costguard explain {t.doc.id}")),

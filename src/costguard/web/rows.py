@@ -169,7 +169,7 @@ class Lines:
             case ActionState.DONE | ActionState.CANCELLED | ActionState.SUPERSEDED:
                 return "", "", "" if off else self._t(_PLAIN.get(row.activity, "status.fine"))
             case ActionState.FAILED:
-                return self._t("status.failed"), "failed", action.error or action.reason
+                return self._t("status.failed"), "failed", speech.sentence(action.error or action.reason)
         why = speech.evidence(self._fresh.get((action.policy, action.subject.key)) or action.finding())
         if action.state.in_flight:
             return self._t("status.acting"), "burn", why

@@ -10,6 +10,7 @@ from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.notify.doc import Doc
 from costguard.notify.facts import notify_facts
 from costguard.notify.words import words
+from costguard.notify.words.sentences import translated
 from costguard.web.settings import PageSettings
 from costguard.web.words import WORDS, Language, word
 
@@ -50,8 +51,12 @@ class Speech:
         facts = notify_facts(finding=finding, resource=None, now=self.now, timezone=self.settings.zone.key)
         return self.words.evidence(Doc(facts), self.now, self.settings.zone)
 
+    def sentence(self, english: str) -> str:
+        """What the engine says in English, in the language of the page."""
+        return translated(english, self.language)
+
     def told(self, entry: LedgerEntry) -> str:
-        """A line of the history: from what it records, not from its English sentence."""
+        """A line of the history: from what it records; a reason is the sentence that was written down."""
         evidence = entry.evidence
         lever = evidence.get("lever")
         key = f"lever.{lever}" if lever else f"log.{entry.kind.value}"
@@ -68,15 +73,15 @@ class Speech:
         elif entry.kind is LedgerKind.SUPERSEDED and entry.subject and entry.subject.type is not SubjectType.RESOURCE:
             key = "log.lapsed"
         if key not in WORDS:
-            return entry.text
+            return self.sentence(entry.text)
         until = evidence.get("until")
         return self.t(
             key,
             actor=entry.actor,
             policy=entry.policy or "",
-            reason=evidence.get("reason") or (self.t(f"guard.{entry.code}") if entry.code else entry.text),
+            reason=evidence.get("reason") or self.sentence(entry.text),
             owner=evidence.get("owner", ""),
             until=self.day_at(until) if isinstance(until, datetime) else "",
             money=entry.money or evidence.get("per_hour", ""),
-            text=entry.text,
+            text=self.sentence(entry.text),
         )

@@ -22,6 +22,7 @@ from costguard.engine.audit import (
     still_costs,
 )
 from costguard.engine.billing import read_bill
+from costguard.notify.words.sentences import translated
 from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
 from costguard.testing.builders import make_action, make_charge
@@ -171,11 +172,11 @@ def test_drivers_compare_whole_days_with_the_same_days_of_the_month_before() -> 
 
 
 def test_decisions_are_told_in_the_reports_language() -> None:
-    failed = make_action(state=ActionState.FAILED, error="no permission")
+    failed = make_action(state=ActionState.FAILED, error="the hook failed: exit code 3")
     waits = make_action(id="act-2", code=GuardCode.APPROVAL)
-    known = replace(facts(box("a", NOW)), actions=[failed, waits], language="zh")
+    known = replace(facts(box("a", NOW)), actions=[failed, waits], language="zh", translated=translated)
     text = "\n".join(audit(known)["decisions_needed"])  # type: ignore[arg-type]
-    assert "执行失败" in text
+    assert "idle-dev 执行失败，等待人工处理：脚本失败：退出码 3" in text
     assert "等待批准（act-2）" in text
     assert "1 个运行中的资源没有负责人" in text
 

@@ -46,3 +46,25 @@ def test_a_dry_run_says_what_it_would_have_done(text: str, zh: str, en: str) -> 
     entry = replace(BOX, kind=LedgerKind.RECORDED, policy="idle", text=text)
     assert Speech(PAGE, NOW, "zh").told(entry) == zh
     assert Speech(PAGE, NOW, "en").told(entry) == en
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "zh", "en"),
+    [
+        (
+            LedgerKind.REFUSED, "stopped and started again 2 times in 24 h, by li",
+            "不动它：24 小时内关机后被 li 重新启动 2 次",
+            "left alone: stopped and started again 2 times in 24 h, by li",
+        ),
+        (LedgerKind.DEFERRED, "limit reached: per_hour of idle-dev is 3",
+         "推迟：达到单次上限：idle-dev 的 per_hour 是 3", "put off: limit reached: per_hour of idle-dev is 3"),
+        (LedgerKind.FAILED, "the hook failed: exit code 3",
+         "关机失败：脚本失败：退出码 3", "stop failed: the hook failed: exit code 3"),
+        (LedgerKind.SYSTEM, "its owner is now li, who was not warned yet: it starts again",
+         "负责人换成了 li，还没有预警过：重新开始", "its owner is now li, who was not warned yet: it starts again"),
+    ],
+)  # fmt: skip
+def test_a_reason_is_told_in_full_in_the_language_of_the_page(kind: LedgerKind, text: str, zh: str, en: str) -> None:
+    entry = replace(BOX, kind=kind, text=text, code="limit")
+    assert Speech(PAGE, NOW, "zh").told(entry) == zh
+    assert Speech(PAGE, NOW, "en").told(entry) == en

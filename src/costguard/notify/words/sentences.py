@@ -19,6 +19,8 @@ _SPAN = re.compile(r"(?:\d+[smhdw])+")
 _PART = re.compile(r"(\d+)([smhdw])")
 # A space stands between a character and a letter or digit.
 _WIDE, _NARROW = re.compile(r"[\u3400-\u9fff]"), re.compile(r"[A-Za-z0-9%]")
+# Longer ones are not of the engine's making alone; what a hook printed must not keep a message busy.
+_LONGEST = 1000
 
 _METRICS = dict(reasons.METRIC_NAMES.values())
 PAIRS: tuple[Pair, ...] = (*sentences_zh.PAIRS, *notes_zh.PAIRS, *reasons.PAIRS)
@@ -36,8 +38,8 @@ def _chinese(sentence: str) -> str:
 def _known(sentence: str) -> str | None:
     """The Chinese of a sentence, None for one that is not in the catalogue."""
     plain, patterns = _catalogue()
-    if sentence in plain:
-        return plain[sentence]
+    if sentence in plain or len(sentence) > _LONGEST:
+        return plain.get(sentence)
     for pattern, told in patterns:
         if (match := pattern.fullmatch(sentence)) and (values := _carried(match)) is not None:
             return _filled(told, values)

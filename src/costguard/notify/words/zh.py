@@ -12,6 +12,7 @@ from costguard.notify.words import report_zh
 from costguard.notify.words import terms_zh as t
 from costguard.notify.words.base import Words
 from costguard.notify.words.evidence_zh import sentence
+from costguard.notify.words.sentences import translated
 from costguard.notify.words.times import is_beijing, minutes_of, offset
 
 
@@ -242,7 +243,7 @@ class Zh(Words):
                 parts.append(text("会失去", bold(lost)))
             if effect.flag("restart_risk"):
                 parts.append("再启动时可能没有库存")
-            if note := clean(effect.text("note")):
+            if note := clean(translated(effect.text("note"), self.language)):
                 parts.append(note)
         if (wait := doc.span("release_in")) is not None:
             fails = "" if doc.text("do") == "set_release_time" else "万一没有成功，"

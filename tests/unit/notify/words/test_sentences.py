@@ -263,3 +263,12 @@ def test_a_ladder_that_is_held_says_so() -> None:
 )  # fmt: skip
 def test_what_is_not_known_stays_as_it_is(english: str) -> None:
     assert translated(english, "zh") == english
+
+
+@pytest.mark.parametrize("part", ["the hook failed: ", "a: b (", "a (now: ", "protected at the provider: ", "would "])
+def test_what_a_hook_prints_does_no_harm(part: str) -> None:
+    """It may look like a sentence in a sentence, without end."""
+    for times in (10, 100, 10_000):
+        assert translated(part * times, "zh")
+        assert translated(f"the hook failed: {part * times}", "zh")
+    assert translated(part * 10_000, "zh") == part * 10_000
