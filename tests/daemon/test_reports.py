@@ -15,11 +15,14 @@ from costguard.app.jobs import jobs
 from costguard.app.scheduled import ScheduledReports
 from costguard.config.load import load
 from costguard.daemon.jobs import SteppedDriver
+from costguard.domain.action import ActionState
 from costguard.domain.money import Money
 from costguard.domain.notice import Notice
+from costguard.engine.report import LANGUAGES
 from costguard.notify.render import render
 from costguard.notify.words import words
-from costguard.store import outbox
+from costguard.store import actions, inventory, outbox
+from costguard.testing.builders import make_action, make_finding
 from costguard.testing.clock import FakeClock
 from tests.fakes.slack import SlackServer
 from tests.fakes.slack_api import BOT_TOKEN, SlackApi
@@ -306,3 +309,21 @@ def test_each_month_is_a_message_of_its_own(memory_path: Path) -> None:
             app.close()
     assert [m.text.split(":")[0] for m in slack.posted] == ["Monthly report, Nov 2026", "Monthly report, Dec 2026"]
     assert [m.thread_ts for m in slack.posted] == ["", ""]
+
+
+def test_why_a_stop_failed_is_told_in_the_reports_language(memory_path: Path) -> None:
+    clock = FakeClock(NOVEMBER + 12 * HOUR)
+    app = opened(memory_path, clock)
+    try:
+        app.inventory(app.accounts["acc"], all_regions=True)
+        with app.database.write() as conn:
+            box = inventory.find(conn, "train")[0]
+            failed = {"state": ActionState.FAILED, "created_at": clock.now(), "ended_at": clock.now()}
+            action = make_action(make_finding(box), error="the hook failed: no answer in time", **failed)
+            actions.insert(conn, action)
+        audits = {one: run_audit(app, month="2026-11", offline=True, language=one)[0] for one in LANGUAGES}
+    finally:
+        app.close()
+    zh, en = (audits[one]["decisions_needed"][0] for one in ("zh", "en"))
+    assert zh.endswith("执行失败，等待人工处理：脚本失败：没有按时应答")
+    assert en.endswith("failed and holds: the hook failed: no answer in time")
