@@ -14,6 +14,7 @@ COMMANDS = (
     "replay --since 7d", "backfill --since 1d", "spend --by owner", "spend --by account", "audit --offline",
     "fleet", "fleet --all", "findings", "actions", "ledger", "sources",
     "doctor --metrics", "policies list", "notify dead", "bills list",
+    "explain warned", "explain kept", "explain prod-api", "explain at-work", "explain blind", "explain asleep",
 )  # fmt: skip
 # Three English words in a row are a sentence, four capitals the head of a column; commands and names are neither, and
 # what a person gave as a reason or a provider answered is quoted as it is.
@@ -21,6 +22,12 @@ _ENGLISH = re.compile(r"\b[a-z]+ [a-z]+ [a-z]+\b|\b[A-Z]{4,}\b")
 _NAMES = re.compile(
     r"`[^`]*`|costguard [a-z]+( [^ ，。；）]+)*|(still )?reading the results|(this |account |pays )+(in arrears)?"
 )
+
+
+def _leaks(told: Answer) -> list[str]:
+    """Lines in which something stands that no Chinese sentence has."""
+    lines = (told.out + told.err).replace(HOSTILE, "").splitlines()
+    return [line for line in lines if _ENGLISH.search(_NAMES.sub("", line))]
 
 
 def _run(staged: Stage, command: str, language: str, width: int = 80) -> Answer:
@@ -31,9 +38,46 @@ def _run(staged: Stage, command: str, language: str, width: int = 80) -> Answer:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_english_sentence_is_in_a_chinese_terminal(staged: Stage, command: str, width: int) -> None:
     told = _run(staged, command, "zh", width)
-    for line in (told.out + told.err).replace(HOSTILE, "").splitlines():
-        assert not _ENGLISH.search(_NAMES.sub("", line)), line
+    assert _leaks(told) == []
     assert re.search(r"[\u4e00-\u9fff]", told.out)
+
+
+def test_what_an_action_rested_on_is_told_in_chinese(staged: Stage) -> None:
+    actions = _run(staged, "actions --json", "zh").document["actions"]
+    for action in actions:
+        told = _run(staged, f"explain --action {action['id']}", "zh")
+        assert told.code == 0
+        assert _leaks(told) == []
+
+
+def test_a_run_and_levers_answer_in_chinese(stage: Stage) -> None:
+    def pull(command: str) -> str:
+        told = _run(stage, command, "zh", 200)
+        assert told.code in (0, 3), told.err
+        assert _leaks(told) == []
+        return told.out
+
+    once = pull("run --once")
+    assert re.search(r"\d+ 项发现，\d+ 个动作，\d+ 条消息，模式：执行", once)
+    action = next(
+        a["id"]
+        for a in _run(stage, "actions --json", "zh").document["actions"]
+        if a["subject"]["name"] == "warned" and a["state"] not in ("done", "cancelled", "superseded")
+    )
+    assert re.match(r"保留到北京时间.* \d\d:\d\d：warned（simulated/sim/", pull("keep warned --for 2h"))
+    assert pull("unkeep warned").startswith("不再保留：warned（")
+    assert "最晚北京时间" in pull("keep warned --until-idle")
+    assert pull("unkeep warned").startswith("不再保留：warned（")
+    assert pull("claim warned --owner li").startswith("负责人现在是 li：warned（")
+    assert re.match(r"算作在用，到北京时间.* \d\d:\d\d：at-work（", pull("heartbeat at-work --for 30m"))
+    assert pull(f"cancel {action}").startswith("已取消：关机 warned（idle-dev，")
+    assert pull("pause --reason 搬迁集群").startswith("紧急暂停，有人运行 `costguard resume` 才恢复")
+    for command in ("fleet", "run --once"):
+        first = pull(command).splitlines()[0]
+        assert re.fullmatch(
+            r"紧急暂停中：cli:\S+ 暂停，运行 `costguard resume` 才恢复；原因：搬迁集群。期间什么都不会关。", first
+        )
+    assert pull("resume") == "已恢复：所有未完成的动作从头开始，重新预警\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

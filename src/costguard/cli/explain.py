@@ -10,6 +10,7 @@ from costguard.cli.console import Column, money, span
 from costguard.cli.context import AsJson, Backend, ConfigFile, Server, screen
 from costguard.cli.story import Story
 from costguard.cli.tables import View, money_of, name_of
+from costguard.cli.words import evidence_name, rule
 from costguard.domain.codec import decode, instant
 from costguard.domain.money import Money
 from costguard.notify.doc import Doc
@@ -49,7 +50,7 @@ def explain(
     with Backend(ctx, config, server) as backend:
         query = {"action": action} if action else {"resource": resource or ""} | ({"at": at} if at else {})
         document = backend.table("explain", query)
-        on = screen(as_json)
+        on = screen(as_json, backend.language)
         if as_json:
             return on.document(document)
         if action:
@@ -61,69 +62,82 @@ class _Rested(View):
     """Renders ``costguard.explain_action/1``: what an action rested on."""
 
     def tell(self, document: Mapping[str, Any]) -> None:
-        action, say = document["action"], self.screen.say
-        dry = " (dry run)" if action["dry_run"] else ""
-        say(f"{action['response']} of {name_of(action['subject'])}: {action['state'].replace('_', ' ')}{dry}", "bold")
+        action, t = document["action"], self.t
+        dry = t("aside", text=self.guard("dry_run")) if action["dry_run"] and action["state"] != "recorded" else ""
+        what, name = self.do(action["subject"], action["response"]), name_of(action["subject"])
+        self.screen.say(t("rested", do=what, name=name, state=t(f"action.{action['state']}"), dry=dry), "bold")
         self.screen.facts(self._head(document))
         self.screen.table(
-            "\nwhat happened",
-            [Column("AT"), Column("WHAT"), Column("TEXT", flexible=True), Column("BY", drop=1)],
-            [[self.when(e["at"]), e["kind"], e["text"], e["actor"]] for e in document["history"]],
-            "\nnothing was written down",
-        )
-        self.screen.table(
-            "\nmessages",
-            [Column("AT"), Column("KIND"), Column("CHANNEL"), Column("STATE"), Column("NOTE", flexible=True)],
+            "\n" + t("rested.history"),
             [
-                [self.when(m["sent_at"] or m["created_at"]), m["kind"], m["channel"], m["state"], _note(m)]
+                Column(t("at")), Column(t("ledger.what")), Column(t("ledger.text"), flexible=True),
+                Column(t("ledger.by"), drop=1),
+            ],
+            [
+                [self.when(e["at"]), t(f"ledger.{e['kind']}"), self.history(e), e["actor"]]
+                for e in document["history"]
+            ],
+            "\n" + t("rested.no_history"),
+        )  # fmt: skip
+        self.screen.table(
+            "\n" + t("rested.messages"),
+            [
+                Column(t("at")), Column(t("kind")), Column(t("channel")), Column(t("status")),
+                Column(t("rested.note"), flexible=True),
+            ],
+            [
+                [
+                    self.when(m["sent_at"] or m["created_at"]), t(f"notice.{m['kind']}"), m["channel"],
+                    t(f"sent.{m['state']}"), self._note(m),
+                ]
                 for m in document["messages"]
             ],
-            "\nnobody was told",
+            "\n" + t("rested.no_messages"),
+        )  # fmt: skip
+        self.screen.say("\n" + t("rested.evidence"), "bold")
+        self.screen.facts(
+            ("", evidence_name(key, self.language) + self.screen.colon + self._plain(value))
+            for key, value in sorted(action["evidence"].items())
         )
-        say("\nthe evidence kept with it", "bold")
-        self.screen.facts(("", f"{key}: {_plain(value)}") for key, value in sorted(action["evidence"].items()))
 
     def _head(self, document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        action = document["action"]
-        yield "action", f"{action['id']}, of {action['policy']} ({action['rule']})"
+        action, t = document["action"], self.t
+        named = rule(action["rule"], self.language)
+        yield t("label.action"), t("rested.of", id=action["id"], policy=action["policy"], rule=named)
         facts = {"rule": action["rule"], "evidence": action["evidence"], "since": action["since"]}
         # As of the last time that it was looked at: "for 45 min" then, not since.
         seen = decode(action["executed_at"] or action["updated_at"])
-        yield "why", words("en").evidence(Doc({**facts, "at": instant(seen)}), seen, self.zone)
+        yield t("label.why"), words(self.language).evidence(Doc({**facts, "at": instant(seen)}), seen, self.zone)
         if action["reason"]:
-            yield "now", action["reason"]
+            yield t("label.now"), self.say(action["reason"])
         if action["error"] and action["error"] != action["reason"]:
-            yield "failed", action["error"]
+            yield t("label.failed"), self.say(action["error"])
         if action["retry_at"] and action["state"] == "deferred":
-            yield "again", f"attempt {action['attempt'] + 1} at {self.when(action['retry_at'])}"
-        times = [("held since", "since"), ("warned", "warned_at"), ("due", "due_at"), ("called", "executed_at")]
-        yield "times", ", ".join(f"{word} {self.when(action[key])}" for word, key in times if action[key])
+            yield t("label.again"), t("rested.again", n=action["attempt"] + 1, at=self.when(action["retry_at"]))
+        times = [("held", "since"), ("warned", "warned_at"), ("due", "due_at"), ("called", "executed_at")]
+        told = [t(f"rested.{key}", at=self.when(action[at])) for key, at in times if action[at]]
+        yield t("label.times"), self.screen.comma.join(told)
         if saving := document["saving"]:
-            yield "saved", f"{money(money_of(saving['amount']))} since {self.when(saving['since'])}"
-        yield from (("hook said", line) for line in _last_lines(action["hook_output"]))
+            amount, since = money(money_of(saving["amount"])), self.when(saving["since"])
+            yield t("label.saved"), t("rested.saved", amount=amount, at=since)
+        yield from ((t("label.hook"), line) for line in _last_lines(action["hook_output"]))
 
+    def _note(self, message: Mapping[str, Any]) -> str:
+        return self.t("rested.digested") if message["reason"] == "digested" else self.say(message["error"] or "")
 
-def _note(message: Mapping[str, Any]) -> str:
-    return "in a digest with others" if message["reason"] == "digested" else message["error"] or ""
+    def _plain(self, value: Any) -> str:
+        """A value of evidence for a terminal."""
+        match value:
+            case {"amount": str(amount), "currency": str(currency)}:
+                return str(Money.of(amount, currency))
+            case {"seconds": int() | float()}:
+                return span(timedelta(seconds=value["seconds"]), self.language)
+            case list():
+                return self.screen.list_comma.join(self._plain(item) for item in value)
+        return self.t("rested.unknown") if value is None else str(value)
 
 
 def _last_lines(output: str | None) -> list[str]:
     """The end of what a hook said, harmless to a terminal; all that is kept of it is in the JSON document."""
     lines = [cut(clean(line), _LINE) for line in (output or "").splitlines()]
     return [line for line in lines if line][-_LINES:]
-
-
-def _plain(value: Any) -> str:
-    """A value of evidence for a terminal."""
-    match value:
-        case {"amount": str(amount), "currency": str(currency)}:
-            return str(Money.of(amount, currency))
-        case {"seconds": int() | float()}:
-            return _span(value)
-        case list():
-            return ", ".join(_plain(item) for item in value)
-    return "unknown" if value is None else str(value)
-
-
-def _span(value: Mapping[str, float]) -> str:
-    return span(timedelta(seconds=value["seconds"]))

@@ -6,9 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from costguard.cli.console import Screen
 from costguard.cli.context import AsJson, Backend, ConfigFile, Resource, Server, person, screen
+from costguard.cli.words import do
 from costguard.domain.codec import decode
 from costguard.errors import UsageError
+from costguard.notify.words import words
 
 _Action = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id, or a unique beginning of it.")]
 # The command in every warning has to work as it stands there.
@@ -33,55 +36,53 @@ def _pull(
     with Backend(ctx, config, server) as backend:
         given = {key: value for key, value in values.items() if value is not None}
         document = backend.pull(name, given)
-        on = screen(as_json)
+        on = screen(as_json, backend.language)
         if as_json:
             on.document(document)
         else:
-            on.say(_told(name, document, lambda at: _local(at, backend)))
+            on.say(_told(on, name, document, lambda at: _local(at, backend)))
 
 
-def _told(name: str, document: Mapping[str, Any], local: Callable[[str], str]) -> str:
+def _told(on: Screen, name: str, document: Mapping[str, Any], local: Callable[[str], str]) -> str:
     """What a lever did, in a sentence that names what it matched."""
     action = document.get("action") or {}
     subject = document.get("subject") or action.get("subject") or {}
     box = subject.get("name") or subject.get("id")
-    what = f"{box} ({document['ref']})" if "ref" in document else ""
+    what = on.t("lever.box", name=box, ref=document["ref"]) if "ref" in document else ""
+
+    def verb(response: str) -> str:
+        return do(response, subject.get("provider", ""), on.language)
+
     if action:
-        what = f"{action['response']} of {box} ({action['policy']}, {action['id']})"
+        about = {"do": verb(action["response"]), "name": box, "policy": action["policy"], "id": action["id"]}
+        what = on.t("lever.action", **about)
     match name:
         case "keep":
             keep = document["keep"]
-            idle = " or until it is idle" if keep["until_idle"] else ""
-            kept = f"kept until {local(keep['until'])}{idle}: {what}"
-            late = document.get("under_way")
-            if late is None:
-                return kept
-            return (
-                f"{kept}\ntoo late for the {late['response']} that is under way: the provider has been called "
-                f"({late['policy']}, {late['id']}); `costguard undo {late['id']}` starts it again when it has stopped"
+            kept = on.t(
+                "lever.keep_idle" if keep["until_idle"] else "lever.keep", until=local(keep["until"]), what=what
             )
-        case "unkeep":
-            return f"no longer kept: {what}"
+            if (late := document.get("under_way")) is None:
+                return kept
+            stop = {"do": verb(late["response"]), "policy": late["policy"], "id": late["id"]}
+            return f"{kept}\n{on.t('lever.late', **stop)}"
         case "claim":
-            return f"owner is now {document['owner']}: {what}"
+            return on.t("lever.claim", owner=document["owner"], what=what)
         case "heartbeat":
-            return f"counts as in use until {local(document['until'])}: {what}"
-        case "cancel":
-            return f"cancelled: {what}; nothing starts again until the finding has cleared"
-        case "approve":
-            return f"approved: {what}"
-        case "dispute":
-            return f"disputed: {what}; counted as a false stop, and for 7 days that box is in dry run"
+            return on.t("lever.heartbeat", until=local(document["until"]), what=what)
         case "undo":
-            return f"start asked for: {box}"
+            return on.t("lever.undo", name=box)
+        case "pause" if document["paused_until"]:
+            return on.t("lever.pause", until=local(document["paused_until"]))
         case "pause":
-            until = document["paused_until"]
-            return f"paused until {local(until)}" if until else "paused until somebody runs `costguard resume`"
+            return on.t("lever.pause_open")
         case _:
-            return "resumed: every open ladder starts over with a fresh warning"
+            return on.t(f"lever.{name}", what=what)
 
 
 def _local(at: str, backend: Backend) -> str:
+    if backend.language == "zh":
+        return words("zh").when(decode(at), backend.now(), backend.zone)
     moment = decode(at).astimezone(backend.zone)
     return f"{moment:%Y-%m-%d %H:%M} ({backend.zone.key})"
 

@@ -211,9 +211,9 @@ def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
             on.say("\n" + on.t("replay.notes"), "bold")
         for policy, steps, notes in folded(version["notes"]):
             count, last = len(notes), notes[-1]
-            named = on.list_comma.join(_step(on, step) for step in steps) or last["subject"]["name"]
+            named = on.list_comma.join(_step(page, step) for step in steps) or last["subject"]["name"]
             at = when(decode(last["at"]), until, zone)
-            times = at if count == 1 else on.t("replay.times", n=count, at=at)
+            times = at if count == 1 else page["times"].format(n=count, at=at)
             on.say(f"  {policy} {named}{on.colon}{times}")
             on.paragraph(last["text"][on.language])
     on.say("\n" + on.t("replay.hits"), "dim")
@@ -221,7 +221,7 @@ def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
         on.say(f"- {line}", "dim")
 
 
-def _step(on: Screen, threshold: str) -> str:
+def _step(page: Mapping[str, str], threshold: str) -> str:
     """``80%``; ``forecast 100%`` of a step that is judged by what is ahead."""
     kind, _, share = threshold.rpartition(":")
-    return on.t("replay.ahead", step=share) if kind == "forecast" else threshold
+    return page["ahead"].format(step=share) if kind == "forecast" else threshold

@@ -11,6 +11,7 @@ from costguard.cli.context import AsJson, Backend, ConfigFile, Server, screen
 from costguard.cli.words import activity, do, reading, rule, source, state
 from costguard.domain.codec import decode
 from costguard.domain.money import Money, total
+from costguard.notify.words.sentences import translated
 from costguard.web.words import word
 
 _Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many lines at most.")]
@@ -202,7 +203,7 @@ def sources(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = Fal
                         reading(s["state"], backend.language),
                         str(s["count"]),
                         "-" if s["age_s"] is None else span(timedelta(seconds=s["age_s"]), backend.language),
-                        s["error"] or "",
+                        view.say(s["error"] or ""),
                     ]
                     for s in rows
                 ],
@@ -252,6 +253,10 @@ class View:
 
     def ago(self, text: str | None) -> str:
         return ago(_instant(text), self.now, self.language)
+
+    def say(self, sentence: str) -> str:
+        """A sentence that is kept in English, in the terminal's language."""
+        return translated(sentence, self.language)
 
     def do(self, subject: Mapping[str, Any], response: str) -> str:
         """What a rung does, as a word: in the provider's own where it has one."""
@@ -321,7 +326,7 @@ class View:
         if action is None or action["state"] in ("cancelled", "superseded"):
             return charged
         what = self.do(row["subject"], action["response"])
-        told = {"do": what, "policy": action["policy"], "error": action["error"] or action["reason"]}
+        told = {"do": what, "policy": action["policy"], "error": self.say(action["error"] or action["reason"])}
         match action["state"]:
             case "done" if action["response"] == "stop":
                 return self.t("fleet.stopped", at=self.when(action["executed_at"]), **told)
