@@ -17,6 +17,8 @@ import pytest
 from costguard.cli.main import main
 
 ROOT = Path(__file__).parents[2]
+# The language of whoever runs the tests is not theirs.
+_PLAIN = {"COSTGUARD_LOG": "ERROR", "LC_ALL": "C.UTF-8", "COSTGUARD_LANG": ""}
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def costguard(*words: str, env: Mapping[str, str] | None = None, width: int = 80
     out, err = io.StringIO(), io.StringIO()
     code = 0
     with pytest.MonkeyPatch.context() as patch, _logging_as_it_was():
-        for name, value in {"COLUMNS": str(width), "COSTGUARD_LOG": "ERROR", **(env or {})}.items():
+        for name, value in {**_PLAIN, "COLUMNS": str(width), **(env or {})}.items():
             patch.setenv(name, value)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
@@ -66,6 +68,6 @@ def process(*words: str, cwd: Path, env: Mapping[str, str] | None = None, shell:
     around = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
-        cwd=cwd, env={**around, "COSTGUARD_LOG": "ERROR", **(env or {})}, capture_output=True, text=True, timeout=60,
+        cwd=cwd, env={**around, **_PLAIN, **(env or {})}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     return Answer(done.returncode, done.stdout, done.stderr)

@@ -77,6 +77,8 @@ def test_a_run_and_levers_answer_in_chinese(stage: Stage) -> None:
         assert re.fullmatch(
             r"紧急暂停中：cli:\S+ 暂停，运行 `costguard resume` 才恢复；原因：搬迁集群。期间什么都不会关。", first
         )
+    ledger = _run(stage, "ledger --json", "zh").document["entries"]
+    assert "没写原因" in [entry["evidence"].get("reason") for entry in ledger]
     assert pull("resume") == "已恢复：所有未完成的动作从头开始，重新预警\n"
 
 

@@ -36,6 +36,14 @@ def test_tables_and_levers_over_the_api(server: str) -> None:
     assert "in use until" in _ask(server, "heartbeat", "warned", token="beat").out
 
 
+def test_without_a_configuration_at_hand_it_speaks_the_terminals_language(server: str) -> None:
+    env = {"COSTGUARD_SERVER": server, "COSTGUARD_TOKEN": "s3cret", "LC_ALL": "zh_CN.UTF-8"}
+    assert costguard("fleet", env=env).out.startswith("名称 ")
+    assert costguard("fleet", "--lang", "en", env=env).out.startswith("NAME ")
+    assert "原因" in costguard("explain", "warned", env=env).out
+    assert costguard("keep", "warned", "--for", "2h", env=env).out.startswith("保留到")
+
+
 def test_the_three_lines_for_a_training_loop(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the documentation has them; twice, as a loop does; and a costguard that is down never ends the training."""
     text = (ROOT / "docs" / "operations.md").read_text("utf-8")

@@ -8,14 +8,12 @@ import typer
 
 from costguard.cli.console import Screen
 from costguard.cli.context import AsJson, Backend, ConfigFile, Resource, Server, person, screen
-from costguard.cli.words import do
+from costguard.cli.words import do, say
 from costguard.domain.codec import decode
 from costguard.errors import UsageError
 from costguard.notify.words import words
 
 _Action = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id, or a unique beginning of it.")]
-# The command in every warning has to work as it stands there.
-NO_REASON = "no reason given"
 _Span = Annotated[str | None, typer.Option("--for", metavar="4h", help="For how long.")]
 
 
@@ -35,6 +33,9 @@ def _pull(
     """Pulls a lever and says what it matched and did."""
     with Backend(ctx, config, server) as backend:
         given = {key: value for key, value in values.items() if value is not None}
+        if name == "keep" and not given["reason"]:
+            # The command in every warning has to work as it stands there.
+            given["reason"] = say("lever.no_reason", backend.language)
         document = backend.pull(name, given)
         on = screen(as_json, backend.language)
         if as_json:
@@ -101,7 +102,7 @@ def _zoned(text: str) -> str:
 def keep(
     ctx: typer.Context,
     resource: Resource,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; the others will read it.")] = NO_REASON,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; the others will read it.")] = "",
     span: _Span = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until when, with a zone.")] = None,
     until_idle: Annotated[bool, typer.Option("--until-idle", help="Until it falls idle.")] = False,

@@ -164,6 +164,7 @@ STORY: dict[str, tuple[str, str]] = {
     # ── levers ──
     "lever.box": ("{name}（{ref}）", "{name} ({ref})"),
     "lever.action": ("{do} {name}（{policy}，{id}）", "{do} of {name} ({policy}, {id})"),
+    "lever.no_reason": ("没写原因", "no reason given"),
     "lever.keep": ("保留到{until}：{what}", "kept until {until}: {what}"),
     "lever.keep_idle": ("保留到空闲为止，最晚{until}：{what}", "kept until {until} or until it is idle: {what}"),
     "lever.late": (
