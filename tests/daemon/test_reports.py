@@ -325,5 +325,5 @@ def test_why_a_stop_failed_is_told_in_the_reports_language(memory_path: Path) ->
     finally:
         app.close()
     zh, en = (audits[one]["decisions_needed"][0] for one in ("zh", "en"))
-    assert zh.endswith("执行失败，等待人工处理：脚本失败：没有按时应答")
+    assert zh.endswith("执行失败，等待人工处理：脚本失败：超时未应答")
     assert en.endswith("failed and holds: the hook failed: no answer in time")

@@ -48,7 +48,7 @@ _SOURCES: Mapping[str, Pair] = {
 }
 _USAGE = ("the usage of its account and region", "所在账号和地域的用量数据")
 
-_WORK = ("{metric} saw work", "{metric}显示在干活")
+_WORK = ("{metric} saw work", "{metric}显示有负载")
 _WORK_BY = ("{metric} reached {most} (idle is below {below})", "{metric}最高{most}（低于{below}才算空闲）")
 _WORK_LATELY = (
     "{metric} reached {most} in the last {span} (idle is below {below})",
@@ -95,7 +95,7 @@ _SENTENCES: Mapping[str, Pair] = {
     "free_below": ("little of the quota is free", "配额所剩不多"),
     "gone": ("it is gone", "它已不存在"),
     "gpu_not_busy": ("its GPUs are not busy all the time", "它的 GPU 并非一直繁忙"),
-    "gpu_power_drawn": ("its GPUs draw the power of work", "它的 GPU 功耗像在干活"),
+    "gpu_power_drawn": ("its GPUs draw the power of work", "它的 GPU 功耗说明在干活"),
     "gpus_unknown": (
         "how many GPUs it has is not known, and the limit is per GPU",
         "不知道它有几张 GPU，而上限是按每张 GPU 算的",

@@ -7,7 +7,7 @@ from costguard.rules.reasons import Pair
 # What a stop does to the bill.
 EFFECTS: tuple[Pair, ...] = (
     ("only instances can be stopped", "只有实例能关机"),
-    ("it has no power state: only release ends its bill", "它没有开关机一说：只有释放才停止计费"),
+    ("it has no power state: only release ends its bill", "它不能开关机：只有释放才停止计费"),
     ("paid in advance", "费用已预付"),
     ("it is paid in advance", "费用已预付"),
     ("own machine: only power is saved", "自有机器：只省电费"),

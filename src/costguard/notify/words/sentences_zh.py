@@ -65,7 +65,7 @@ GUARDS: tuple[Pair, ...] = (
 
 ACTIVITY: tuple[Pair, ...] = (
     ("a job said that it is alive until {at} UTC", "有任务报告自己会运行到{at} UTC"),
-    ("{metric} saw work in the last 30 min", "最近 30 分钟{metric}显示在干活"),
+    ("{metric} saw work in the last 30 min", "最近 30 分钟{metric}显示有负载"),
     ("no source is asked", "没有可看的数据来源"),
     ("it started less than 30 min ago, or nobody knows when", "启动还不到 30 分钟，或不知道何时启动"),
     ("every source was quiet for 30 min", "30 分钟内所有数据来源都显示空闲"),
@@ -85,7 +85,7 @@ LADDERS: tuple[Pair, ...] = (
         "its owner is now {owner}, who was not warned yet: it starts again",
         "负责人换成了{owner}，还没有预警过：重新开始",
     ),
-    ("the ladder starts again", "从头重新开始"),
+    ("the ladder starts again", "从预警重新开始"),
     ("found by {policy} (rule {rule})", "策略{policy}发现（规则{rule}）"),
     ("would {do}", "演练：本应{do}"),
     ("would warn again", "演练：本应再次预警"),
@@ -112,7 +112,7 @@ LADDERS: tuple[Pair, ...] = (
     ("its account is no longer configured", "它的账号已不在配置里"),
     (
         "the provider has not confirmed whose account this is since the start",
-        "启动以来云厂商还没有确认这是谁的账号",
+        "costguard 启动以来，云厂商还没有确认这是谁的账号",
     ),
     ("it could not be read live: {error}", "动手前没能读到它：{error}"),
     # What is done.
@@ -125,19 +125,19 @@ LADDERS: tuple[Pair, ...] = (
     ("the provider asked for a pause", "云厂商要求稍后再试"),
     ("the provider refused", "云厂商拒绝"),
     ("the outcome of the call is not known", "不知道调用的结果"),
-    ("accepted, but not seen to happen in time", "已受理，但没有按时看到结果"),
+    ("accepted, but not seen to happen in time", "已受理，但超时仍未看到结果"),
     ("the call was lost", "调用没有得到应答"),
     ("costguard stopped during the call", "调用期间 costguard 退出了"),
     # Hooks.
     ("the hook failed: {why}", "脚本失败：{why}"),
     ("the hook says that it is busy", "脚本报告它在忙"),
-    ("no answer in time", "没有按时应答"),
+    ("no answer in time", "超时未应答"),
     ("costguard stopped while it was started", "启动脚本期间 costguard 退出了"),
     ("the policy no longer has a hook", "策略里已没有脚本"),
     ("exit code {n}", "退出码{n}"),
     ("it took longer than its timeout", "超过了它的时限"),
     ("it could not be run", "没能运行"),
-    ("a hook needs a resource", "脚本要有一台资源才能运行"),
+    ("a hook needs a resource", "脚本只能为一台资源运行"),
     ("{provider} cannot run commands on instances", "{provider}不能在实例里运行命令"),
     ("costguard restarted while the hook ran", "脚本运行期间 costguard 重启了"),
     # Release timers.
@@ -155,7 +155,7 @@ EXPLAIN: tuple[Pair, ...] = (
     ("{what} (now: {why})", "{what}（现在：{why}）"),
     ("the rule fires", "规则成立"),
     ("what is missing arrives and the rule fires", "缺的数据到了，并且规则成立"),
-    ("its inventory and usage are read again", "它的资源清单和用量重新读到"),
+    ("its inventory and usage are read again", "重新读到它的资源清单和用量"),
     ("the keep tag, keep or lock is taken away", "保留标签、保留或锁被去掉"),
     ("never_stop no longer names it", "never_stop 不再包括它"),
     ("costguard runs somewhere else", "costguard 换到别处运行"),
@@ -182,7 +182,7 @@ EXPLAIN: tuple[Pair, ...] = (
     ("configuration, account and policy all say mode: enforce", "配置、账号和策略都写 mode: enforce"),
     ("no policy matches it", "没有策略管它"),
     ("{key} is not known, and an unknown value never matches", "{key}未知，未知的值不算符合"),
-    ("{key} differs or is not there", "{key}不同或没有"),
+    ("{key} differs or is not there", "{key}不符，或没有"),
     ("it cannot be told whether `not:` excludes it, so it is left alone", "判断不了 `not:` 是否排除它，因此不动它"),
     ("`not:` excludes it", "`not:` 排除了它"),
 )

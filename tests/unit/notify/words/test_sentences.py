@@ -171,8 +171,8 @@ BOX = make_resource()
     ("usage", "told"),
     [
         (quiet(BOX), "30 分钟内所有数据来源都显示空闲"),
-        (busy(BOX, cpu=9.0), "最近 30 分钟 GPU 利用率、CPU 用量显示在干活"),
-        (dict(quiet(BOX)) | make_windows(BOX, {Metric.DISK: 2e7}, length=WINDOW), "最近 30 分钟磁盘流量显示在干活"),
+        (busy(BOX, cpu=9.0), "最近 30 分钟 GPU 利用率、CPU 用量显示有负载"),
+        (dict(quiet(BOX)) | make_windows(BOX, {Metric.DISK: 2e7}, length=WINDOW), "最近 30 分钟磁盘流量显示有负载"),
         (quiet(BOX, gpu=[0.0] * 7), "有一张卡没有 GPU 利用率的采样"),
         (quiet(BOX, cpu=None), "收不到 CPU 用量的采样"),
         (quiet(BOX, coverage=0.5), "GPU 利用率缺的采样太多"),
@@ -238,7 +238,7 @@ def test_work_is_told_in_numbers(metric: str) -> None:
             "aliyun/prod/cn-hangzhou/vm/i-1: release timer removed (the policy is another one now)",
             "aliyun/prod/cn-hangzhou/vm/i-1：定时释放已取消（策略已改）",
         ),
-        (f"{next(iter(_REMEDY.values()))} (dry run)", "它的资源清单和用量重新读到（演练）"),
+        (f"{next(iter(_REMEDY.values()))} (dry run)", "重新读到它的资源清单和用量（演练）"),
         # Names may look like anything; the longest sentence is meant.
         ("member of it is gone: scale the group instead", "属于 it is gone：请改为给伸缩组缩容"),
         ("never_stop fences the name 训练机", "名称训练机在 never_stop 禁停范围内"),
@@ -251,7 +251,7 @@ def test_sentences(english: str, told: str) -> None:
 
 def test_a_ladder_that_is_held_says_so() -> None:
     failed = make_action(state=ActionState.FAILED, reason="the hook failed: no answer in time")
-    assert chinese(held_back(failed).reason) == "执行失败：脚本失败：没有按时应答；等人处理，或等情况自行消失"
+    assert chinese(held_back(failed).reason) == "执行失败：脚本失败：超时未应答；等人处理，或等情况自行消失"
 
 
 @pytest.mark.parametrize(
