@@ -63,9 +63,12 @@ class _Rested(View):
 
     def tell(self, document: Mapping[str, Any]) -> None:
         action, t = document["action"], self.t
-        dry = t("aside", text=self.guard("dry_run")) if action["dry_run"] and action["state"] != "recorded" else ""
+        recorded = action["state"] == "recorded"
+        state = t("rested.recorded" if recorded else f"action.{action['state']}")
+        if action["dry_run"] and not recorded:
+            state += t("aside", text=self.guard("dry_run"))
         what, name = self.do(action["subject"], action["response"]), name_of(action["subject"])
-        self.screen.say(t("rested", do=what, name=name, state=t(f"action.{action['state']}"), dry=dry), "bold")
+        self.screen.say(t("rested", do=what, name=name, state=state), "bold")
         self.screen.facts(self._head(document))
         self.screen.table(
             "\n" + t("rested.history"),

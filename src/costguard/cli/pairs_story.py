@@ -106,7 +106,8 @@ STORY: dict[str, tuple[str, str]] = {
         "{metric} of each card in {span} ({source}): {cards}",
     ),
     # ── explain --action ──
-    "rested": ("{do} {name}：{state}{dry}", "{do} of {name}: {state}{dry}"),
+    "rested": ("{do} {name}：{state}", "{do} of {name}: {state}"),
+    "rested.recorded": ("演练", "recorded (dry run)"),
     "rested.history": ("发生过什么", "what happened"),
     "rested.no_history": ("没有记录", "nothing was written down"),
     "rested.messages": ("消息", "messages"),
