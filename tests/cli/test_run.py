@@ -41,6 +41,17 @@ def test_once_polls_decides_and_tells(stage: Stage) -> None:
         assert found.code == 1
 
 
+def test_a_dry_run_announces_no_stop_however_often_it_looks(stage: Stage) -> None:
+    """The second look changes no row; what it tells of each is the same."""
+    stage.config.write_text(stage.config.read_text("utf-8").replace("mode: enforce", "mode: dry_run"), "utf-8")
+    with SlackServer() as slack:
+        words = ("run", "--once", "--lang", "en", "-c", str(stage.config))
+        for _ in range(2):
+            told = costguard(*words, env={OPS_URL: slack.webhook_url}).out
+            assert "would stop" in told
+            assert "stop later" not in told
+
+
 def test_once_beside_a_live_daemon_is_temporary(stage: Stage) -> None:
     """One of them acts, the other says so and goes."""
     app = App.open(stage.load(), SystemClock(), threads=1)

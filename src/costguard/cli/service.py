@@ -160,8 +160,7 @@ def _outcome(
     if decision["never"]:
         last = decision["reason"].partition(", and then it is refused: ")[2]
         return answer("no", translated(last, on.language) if last else reason)
-    dry = decision["code"] in ("dry_run", "not_armed")
-    if dry or (action and action["dry_run"] and decision["verdict"] == "defer"):
+    if decision["code"] in ("dry_run", "not_armed") or (decision["dry_run"] and decision["verdict"] == "defer"):
         return answer("would", at or reason)
     if decision["verdict"] == "defer":
         return answer("later", on.colon.join(filter(None, (at, reason))))

@@ -122,6 +122,7 @@ def decision_json(decision: Decision) -> Document:
         "until": _when(decision.verdict.until),
         "never": None if decision.verdict.never is None else decision.verdict.never.value,
         "action_id": decision.action_id,
+        "dry_run": decision.dry_run,
     }
 
 

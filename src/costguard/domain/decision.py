@@ -88,7 +88,8 @@ ALLOW = Verdict(Answer.ALLOW, GuardCode.OK)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one ladder would do next, with the guards' verdict. ``due_at`` None: not known yet."""
+    """What one ladder would do next, with the guards' verdict. ``due_at`` None: not known yet. ``dry_run``: it only
+    records."""
 
     finding: Finding
     action_id: str
@@ -96,6 +97,7 @@ class Decision:
     rung: int
     verdict: Verdict
     due_at: datetime | None = None
+    dry_run: bool = False
 
     @property
     def subject(self) -> Subject:

@@ -137,7 +137,7 @@ class Closing:
         early = row.dry_run and (row.due_at is None or row.due_at > now)
         reason = "the grace has not passed" if early else sentence(judgement.reason, judgement.evidence)
         verdict = defer(GuardCode.NOT_DUE, reason, row.due_at) if early else deny(GuardCode.UNKNOWN, reason)
-        self.decisions.append(Decision(row.finding(), row.id, row.response, row.rung, verdict, row.due_at))
+        self.decisions.append(Decision(row.finding(), row.id, row.response, row.rung, verdict, row.due_at, row.dry_run))
         if verdict.code is not row.code:
             self.updates[row.id] = copy_with(row, code=verdict.code, reason=reason, updated_at=now)
             kind = LedgerKind.DEFERRED if early else LedgerKind.REFUSED

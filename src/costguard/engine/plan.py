@@ -94,7 +94,7 @@ def plan(
         fingerprint = finding.fingerprint
         row = by_fingerprint.get(fingerprint)
         if row is not None and row.state.in_flight:
-            decisions.append(Decision(finding, row.id, row.response, row.rung, ALLOW, row.due_at))
+            decisions.append(Decision(finding, row.id, row.response, row.rung, ALLOW, row.due_at, row.dry_run))
         elif row is None and fingerprint in held:
             decisions.extend(_held(finding, held[fingerprint]))
         elif (walk := _walk(finding, row, evaluation, snapshot, facts, settings, new_id)) is not None:
@@ -116,7 +116,8 @@ def plan(
             inserts.append(action)
         elif _differs(action, walk.before):
             updates.append(action)
-        decisions.append(Decision(walk.finding, action.id, action.response, action.rung, walk.verdict, walk.due_at))
+        dry, due_at = walk.dry is not None, walk.due_at
+        decisions.append(Decision(walk.finding, action.id, action.response, action.rung, walk.verdict, due_at, dry))
     decisions.extend(closing.decisions)
     decisions.sort(key=lambda d: (d.policy, d.subject.key, d.finding.threshold))
     return Plan(
@@ -139,7 +140,7 @@ def _held(finding: Finding, row: Action) -> list[Decision]:
     """A fingerprint that ended for good: done ones say nothing more, others wait for a person."""
     if row.state is ActionState.DONE:
         return []
-    return [Decision(finding, row.id, row.response, row.rung, held_back(row), row.due_at)]
+    return [Decision(finding, row.id, row.response, row.rung, held_back(row), row.due_at, row.dry_run)]
 
 
 def _walk(
