@@ -172,7 +172,9 @@ def test_a_box_stopped_in_the_console_is_told_until_it_runs_or_is_stopped_withou
         )
         (claim,) = [f for f in first.document["findings"] if f["rule"] == "still_billed"]
         assert claim["waste_per_hour"] == {"amount": known(box.type).yuan, "currency": "CNY"}
-        (message,) = [text for post in slack.posted if "已停机仍在计费" in (text := str(post.content))]
+        told = [str(post.content) for post in slack.posted if "已停机仍在计费" in str(post.content)]
+        message, *over = told
+        assert ["已恢复：已停机仍在计费：train-t4-03" in text for text in over] == [True]
         assert "train-t4-03" in message
         assert "请开机后选“关机不收费”重新关机" in message
 

@@ -182,12 +182,16 @@ class Closing:
     def _only_told(self, row: Action) -> bool:
         """Whether people heard of it, and what they heard is over by what is known, not by what is missing.
 
-        A forecast moves to and fro; what it is about is told by the steps that spend reaches.
+        A forecast moves to and fro; what it is about is told by the steps that spend reaches. What goes on in the
+        box's next run is not over.
         """
         if row.threshold.startswith(FORECAST):
             return False
+        judgement = self._judgement(row)
+        if judgement is not None and judgement.outcome is Outcome.FIRES:
+            return False
         told = row.rung > 0 and not row.dry_run and not self._policy_differs(row)
-        return told and (row.subject.type is SubjectType.RESOURCE or self._judgement(row) is not None)
+        return told and (row.subject.type is SubjectType.RESOURCE or judgement is not None)
 
     def _timer_is_set(self, row: Action) -> bool:
         if row.dry_run:

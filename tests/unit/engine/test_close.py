@@ -11,6 +11,7 @@ from costguard.domain.decision import GuardCode
 from costguard.domain.resource import Resource, State
 from costguard.engine.close import CLEAR_AFTER, Closing
 from costguard.engine.evaluate import evaluate
+from costguard.rules.registry import parse_policy
 from costguard.testing.builders import MINUTE, NOW, make_resource
 from tests.unit.engine.stage import SETTINGS, Cycles, busy, idle_policy, snapshot_of
 
@@ -81,3 +82,20 @@ def test_a_glitch_of_the_state_does_not_end_a_ladder() -> None:
     row = ended(S.WARNED, GuardCode.NOT_DUE, warned_at=NOW)
     assert not closing(replace(BOX, state=State.UNKNOWN, started_at=None)).close(row)
     assert closing(replace(BOX, started_at=NOW)).close(row)
+
+
+def test_what_goes_on_after_a_restart_is_not_told_to_be_over() -> None:
+    """The tag is still missing in the box's next run; a rule of which the restart is the end is over."""
+    policy = parse_policy(
+        {"name": "tags", "rule": "untagged", "when": {"require": ["owner"]}, "respond": [{"do": "notify"}]}
+    )
+    box = make_resource(tags={})
+    cycles = Cycles([policy])
+    cycles.cycle(snapshot_of(box))
+    told = cycles.row
+    again = replace(box, started_at=NOW - 5 * MINUTE)
+    for tags, notices in (({}, 0), ({"owner": "zhang"}, 1)):
+        snapshot = snapshot_of(replace(again, tags=tags))
+        found = Closing(evaluate([policy], snapshot), snapshot, SETTINGS, lambda: "n")
+        assert found.close(told)
+        assert len(found.notices) == notices
