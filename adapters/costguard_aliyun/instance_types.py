@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from costguard.domain.resource import Gpus
+from costguard.domain.resource import UNKNOWN_GPUS, Gpus
 from costguard.errors import NotFound
 from costguard_aliyun.client import Api
 
@@ -27,7 +27,18 @@ class InstanceType:
     local_disk: bool = False
 
 
-UNSEEN = InstanceType()
+UNSEEN = InstanceType(gpus=UNKNOWN_GPUS)
+
+# InstanceCategory of types with accelerators of any sort, should they tell none: their CPUs may rest while those work.
+_ACCELERATED = frozenset(
+    {
+        "Compute-optimized with GPU",
+        "Visual Compute-optimized",
+        "Heterogeneous Service",
+        "Compute-optimized with FPGA",
+        "Compute-optimized with NPU",
+    }
+)
 
 
 class InstanceTypes:
@@ -64,25 +75,31 @@ class InstanceTypes:
 def read_type(item: Mapping[str, Any]) -> InstanceType:
     """One element of DescribeInstanceTypes. Memory is told in GiB, GPU memory in GiB per card."""
     memory, card = item.get("MemorySize"), item.get("GPUMemorySize")
+    gpus = read_gpus(item.get("GPUSpec"), item.get("GPUAmount"), _mib(card))
     return InstanceType(
         vcpus=item.get("CpuCoreCount"),
         memory_mib=_mib(memory),
-        gpus=read_gpus(item.get("GPUSpec"), item.get("GPUAmount"), _mib(card)),
+        gpus=gpus or (UNKNOWN_GPUS if item.get("InstanceCategory") in _ACCELERATED else None),
         local_disk=bool(item.get("LocalStorageAmount") or item.get("LocalStorageCategory")),
     )
 
 
 def read_gpus(spec: Any, amount: Any, memory_mib: int | None = None) -> Gpus | None:
-    """Model and count from GPUSpec and GPUAmount, which both the instance and its type tell. None: no GPU."""
+    """Model and count from GPUSpec and GPUAmount, which both the instance and its type tell. None: no GPU.
+
+    A model without a count, and no word of either, are GPUs of an unknown number.
+    """
     text = str(spec or "").strip()
     count = Decimal(str(amount or 0))
     part = _PART.match(text)
     if part and int(part["of"]):
         text = part["model"].rstrip()
         count = (count or 1) * int(part["parts"] or 1) / Decimal(part["of"])
-    if count <= 0:
-        return None
-    return Gpus(text or "unknown", count, memory_mib)
+    if count > 0:
+        return Gpus(text or "unknown", count, memory_mib)
+    if text:
+        return Gpus(text, None, memory_mib)
+    return UNKNOWN_GPUS if amount is None else None
 
 
 def _mib(gib: Any) -> int | None:

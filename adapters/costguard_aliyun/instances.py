@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import ChargeType, Gpus, Kind, Resource, ResourceRef, State
 from costguard_aliyun import effects
 from costguard_aliyun.fields import known, read_price, read_tags, read_time
 from costguard_aliyun.instance_types import UNSEEN, InstanceType, read_gpus
@@ -53,7 +53,7 @@ def read_instance(
         observed_at=observed_at,
         charge_type=charge_type(item),
         sku=item.get("InstanceType") or None,
-        gpus=kind.gpus or read_gpus(item.get("GPUSpec"), item.get("GPUAmount")),
+        gpus=_gpus(item, kind),
         vcpus=item.get("Cpu") or kind.vcpus,
         memory_mib=item.get("Memory") or kind.memory_mib,
         created_at=read_time(item.get("CreationTime")),
@@ -67,6 +67,17 @@ def read_instance(
         attributes=_attributes(item, kind),
     )
     return replace(resource, stop_effect=effects.stop_effect(resource))
+
+
+def _gpus(item: Mapping[str, Any], kind: InstanceType) -> Gpus | None:
+    """What the type says, or the cards that the instance counts where the type does not know.
+
+    That an instance counts none is no proof: it counts GPUs alone, and there are FPGAs and NPUs.
+    """
+    own = read_gpus(item.get("GPUSpec"), item.get("GPUAmount"))
+    if kind.gpus is not None and kind.gpus.count is not None:
+        return kind.gpus
+    return own if own is not None and own.count is not None else kind.gpus
 
 
 def charge_type(item: Mapping[str, Any]) -> ChargeType:

@@ -150,7 +150,7 @@ class UsageRole:
     ) -> None:
         how = table.METRICS[chosen.metric]
         rows = list(rows)
-        cards = box.gpus.cards if box.gpus else 1
+        cards = (box.gpus.cards if box.gpus else None) or 1
         numbers = table.indexes((str(row.get("gpuId")) for row in rows), cards) if chosen.cards else {}
         for row in rows:
             card = numbers.get(str(row.get("gpuId"))) if chosen.cards else None

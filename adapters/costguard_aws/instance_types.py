@@ -6,15 +6,24 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from costguard.domain.resource import Gpus
+from costguard.domain.resource import UNKNOWN_GPUS, Gpus
 from costguard_aws.client import Api
 
 _PER_CALL = 100  # values of one filter: 200 at most; a page holds 100
 
+# What holds the accelerators that are no GPUs, and its list.
+_ACCELERATORS = (
+    ("NeuronInfo", "NeuronDevices"),
+    ("InferenceAcceleratorInfo", "Accelerators"),
+    ("FpgaInfo", "Fpgas"),
+    ("MediaAcceleratorInfo", "Accelerators"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """What DescribeInstanceTypes says. `local_disk`: it has an instance store, which every stop wipes."""
+    """What DescribeInstanceTypes says. `gpus` are accelerators of any sort: each may work while the CPUs rest.
+    `local_disk`: it has an instance store, which every stop wipes."""
 
     vcpus: int | None = None
     memory_mib: int | None = None
@@ -22,7 +31,7 @@ class InstanceType:
     local_disk: bool = False
 
 
-UNSEEN = InstanceType()
+UNSEEN = InstanceType(gpus=UNKNOWN_GPUS)
 
 
 class InstanceTypes:
@@ -55,7 +64,7 @@ def read_type(item: Mapping[str, Any]) -> InstanceType:
     return InstanceType(
         vcpus=(item.get("VCpuInfo") or {}).get("DefaultVCpus"),
         memory_mib=(item.get("MemoryInfo") or {}).get("SizeInMiB"),
-        gpus=_gpus(item) or _neuron(item),
+        gpus=_gpus(item) or _others(item),
         local_disk=bool(item.get("InstanceStorageSupported")),
     )
 
@@ -73,15 +82,19 @@ def _gpus(item: Mapping[str, Any]) -> Gpus | None:
     return _as_gpus(devices, count)
 
 
-def _neuron(item: Mapping[str, Any]) -> Gpus | None:
-    devices = (item.get("NeuronInfo") or {}).get("NeuronDevices") or []
-    return _as_gpus(devices, sum((Decimal(device.get("Count") or 0) for device in devices), Decimal(0)))
+def _others(item: Mapping[str, Any]) -> Gpus | None:
+    """Of the first sort that it has: an inf1 tells its chips twice."""
+    for info, key in _ACCELERATORS:
+        devices = (item.get(info) or {}).get(key) or []
+        if devices:
+            return _as_gpus(devices, sum((Decimal(device.get("Count") or 0) for device in devices), Decimal(0)))
+    return None
 
 
 def _as_gpus(devices: list[Mapping[str, Any]], count: Decimal) -> Gpus | None:
-    if not devices or count <= 0:
+    if not devices:
         return None
     first = devices[0]
     model = first.get("Name") or first.get("Manufacturer") or "unknown"
     plain = count.to_integral_value() if count == count.to_integral_value() else count.normalize()
-    return Gpus(model, plain, (first.get("MemoryInfo") or {}).get("SizeInMiB"))
+    return Gpus(model, plain if count > 0 else None, (first.get("MemoryInfo") or {}).get("SizeInMiB"))

@@ -127,7 +127,7 @@ class UsageRole:
                 return []
             for (instance, namespace, card), sets in table.narrow(listed, here).items():
                 resource = here[instance]
-                cards = resource.gpus.cards if card is None and resource.gpus else 1
+                cards = (resource.gpus.cards if card is None and resource.gpus else None) or 1
                 statistic = table.statistic_of(metric)[1]
                 series = Series(resource.ref, metric, card, f"cloudwatch:{namespace}", statistic, cards)
                 found += [_Query(resource, series, 0, 1, exact, piece) for piece in periods for exact in sets]

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Ends, Gpus, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import UNKNOWN_GPUS, ChargeType, Ends, Gpus, Kind, Resource, ResourceRef, State
 from costguard_simulated.client import Client
 from costguard_simulated.effects import STOPPABLE, stop_effect
 from costguard_simulated.errors import PROVIDER
 from costguard_simulated.fleet import Holding, Machine
 from costguard_simulated.metering import Meter
-from costguard_simulated.scenario import Personality
+from costguard_simulated.scenario import Personality, Sku
 from costguard_simulated.timeline import Phase
 
 _WORDS: dict[Personality, dict[State, str]] = {
@@ -117,7 +117,7 @@ class Inventory:
             observed_at=now,
             charge_type=spec.charge,
             sku=spec.sku,
-            gpus=None if sku.gpu is None else Gpus(sku.gpu.model, sku.gpu.count, sku.gpu.memory_mib),
+            gpus=_gpus(sku),
             vcpus=sku.vcpus,
             memory_mib=sku.memory_gib * 1024,
             created_at=machine.created_at,
@@ -196,6 +196,12 @@ class Inventory:
 _PRICE_SOURCE = {ChargeType.SPOT: "spot", ChargeType.PREPAID: "prepaid", ChargeType.OWNED: "book"}
 
 
+def _gpus(sku: Sku) -> Gpus | None:
+    if sku.undescribed:
+        return UNKNOWN_GPUS
+    return None if sku.gpu is None else Gpus(sku.gpu.model, sku.gpu.count, sku.gpu.memory_mib)
+
+
 def _with_effect(personality: Personality, resource: Resource) -> Resource:
     effect = stop_effect(personality, resource)
     if resource.state is not State.STOPPED or "stopped_mode" not in resource.attributes:
@@ -206,4 +212,4 @@ def _with_effect(personality: Personality, resource: Resource) -> Resource:
 
 def gpu_cards(machine: Machine) -> int:
     """How many cards report: a fraction counts as one; 0 for a CPU type."""
-    return 0 if machine.sku.gpu is None else Gpus("", Decimal(machine.sku.gpu.count)).cards
+    return 0 if machine.sku.gpu is None else Gpus("", Decimal(machine.sku.gpu.count)).cards or 0

@@ -85,7 +85,8 @@ class GpuSpec(_Model):
 class Sku(_Model):
     """An instance type. ``price`` on demand per hour; None is a type without a public price. ``per_month`` prepaid.
     ``spot`` is the usual share of the on-demand price. ``local_disk``: data that a stop loses, and in the Alibaba-like
-    cloud a type whose bill a stop does not end. ``scarce``: hard to start again."""
+    cloud a type whose bill a stop does not end. ``scarce``: hard to start again. ``undescribed``: the cloud does not
+    say what its GPUs are, nor whether it has any."""
 
     vcpus: int
     memory_gib: int
@@ -95,6 +96,7 @@ class Sku(_Model):
     spot: Decimal = Decimal("0.35")
     local_disk: bool = False
     scarce: bool = False
+    undescribed: bool = False
 
 
 class WorkSpec(_Model):

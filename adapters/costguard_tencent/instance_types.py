@@ -1,5 +1,6 @@
 """Instance types: GPU model and memory per card, which instances do not tell. Asked once per region, unpaged."""
 
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ class InstanceType:
 
 
 UNSEEN = InstanceType()
+
+# Families without cards: S5, SA3, M6, C6, CN3, IT5, ITA4, D3 and clusters of them. The others may have some: GPUs
+# (GN…, GT…, GI…, PNV…), FPGAs (FX…), and whatever comes next.
+_PLAIN = re.compile(r"(HCC)?[SMCID][A-Z]{0,2}\d", re.ASCII)
 
 
 class InstanceTypes:
@@ -58,12 +63,17 @@ class InstanceTypes:
 
 def read_type(item: Mapping[str, Any]) -> InstanceType:
     """One element of DescribeInstanceTypeConfigs. Memory is told in GiB, GPU memory in GiB per card."""
-    count = item.get("GpuCount") or item.get("GPU")
+    count = item.get("GpuCount") or item.get("GPU") or item.get("FPGA")
     return InstanceType(
         vcpus=item.get("CPU"),
         memory_mib=gib_to_mib(item.get("Memory")),
         gpus=read_gpus(item.get("GpuType"), count, gib_to_mib(item.get("GpuMemory"))),
     )
+
+
+def is_plain(name: str) -> bool:
+    """Whether a type has no cards by its name; an instance that tells of none needs no other proof."""
+    return _PLAIN.match(name) is not None
 
 
 def read_gpus(model: Any, count: Any, memory_mib: int | None = None) -> Gpus | None:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from costguard.domain.resource import RUN, ChargeType, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import RUN, UNKNOWN_GPUS, ChargeType, Gpus, Kind, Resource, ResourceRef, State
 from costguard_tencent import effects
 from costguard_tencent.fields import gib_to_mib, known, read_tags, read_time
-from costguard_tencent.instance_types import UNSEEN, InstanceType, read_gpus
+from costguard_tencent.instance_types import UNSEEN, InstanceType, is_plain, read_gpus
 from costguard_tencent.starts import STARTS
 
 STATES = {
@@ -62,8 +62,7 @@ def read_instance(item: Mapping[str, Any], ref: ResourceRef, beside: Beside, obs
     tags = read_tags(item.get("Tags"))
     raw_state = str(item.get("InstanceState") or "")
     state = STATES.get(raw_state, State.UNKNOWN)
-    gpu, kind = item.get("GPUInfo") or {}, beside.kind
-    memory = kind.gpus.memory_mib if kind.gpus else None
+    kind = beside.kind
     resource = Resource(
         ref=ref,
         name=str(item.get("InstanceName") or ""),
@@ -72,7 +71,7 @@ def read_instance(item: Mapping[str, Any], ref: ResourceRef, beside: Beside, obs
         observed_at=observed_at,
         charge_type=CHARGES.get(str(item.get("InstanceChargeType") or ""), ChargeType.UNKNOWN),
         sku=item.get("InstanceType") or None,
-        gpus=read_gpus(gpu.get("GPUType"), gpu.get("GPUCount"), memory) or kind.gpus,
+        gpus=_gpus(item, kind),
         vcpus=item.get("CPU") or kind.vcpus,
         memory_mib=gib_to_mib(item.get("Memory")) or kind.memory_mib,
         created_at=read_time(item.get("CreatedTime")),
@@ -85,6 +84,15 @@ def read_instance(item: Mapping[str, Any], ref: ResourceRef, beside: Beside, obs
         attributes=_attributes(item, beside),
     )
     return replace(resource, stop_effect=effects.stop_effect(resource))
+
+
+def _gpus(item: Mapping[str, Any], kind: InstanceType) -> Gpus | None:
+    """What the instance says, else its type. Where neither counts cards that are there or may be: an unknown number."""
+    gpu = item.get("GPUInfo") or {}
+    memory = kind.gpus.memory_mib if kind.gpus else None
+    told = read_gpus(gpu.get("GPUType"), gpu.get("GPUCount"), memory) or kind.gpus
+    name = str(item.get("InstanceType") or "")
+    return told or (UNKNOWN_GPUS if gpu or (kind is UNSEEN and not is_plain(name)) else None)
 
 
 def group_of(tags: Mapping[str, str]) -> str | None:

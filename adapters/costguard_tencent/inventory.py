@@ -9,7 +9,7 @@ from costguard.domain.resource import Kind, Resource, ResourceRef, State
 from costguard.errors import NotFound, PermissionDenied, ProviderError, Unsupported
 from costguard_tencent.client import Api, log
 from costguard_tencent.fields import read_time
-from costguard_tencent.instance_types import UNSEEN, InstanceTypes
+from costguard_tencent.instance_types import UNSEEN, InstanceTypes, is_plain
 from costguard_tencent.instances import Beside, public_address, read_instance, vm_ref
 from costguard_tencent.starts import Starts
 from costguard_tencent.storage import is_elastic, read_address, read_disk, read_snapshot
@@ -98,8 +98,8 @@ class InventoryRole:
         observed_at: datetime,
     ) -> Resource:
         name = str(item.get("InstanceType") or "")
-        # GPU memory is the one thing that only the type tells; CPU boxes need no second call.
-        kind = self._types.get(ref.region, name) if item.get("GPUInfo") else UNSEEN
+        # Of GPUs only the type tells the memory, and of other cards the count; plain boxes need no second call.
+        kind = UNSEEN if is_plain(name) and not item.get("GPUInfo") else self._types.get(ref.region, name)
         beside = Beside(
             kind=kind,
             started_at=self._starts.started_at(item, observed_at),

@@ -156,7 +156,7 @@ def _sort_in(
     metric: Metric, number: int, piece: table.Piece, box: Resource, point: Mapping[str, Any], tally: _Tally
 ) -> None:
     """Missing stamps are missing samples. A stamp opens its period, as windows are aligned by rounding down."""
-    cards = box.gpus.cards if box.gpus and metric in table.GPU_METRICS else 1
+    cards = (box.gpus.cards if box.gpus and metric in table.GPU_METRICS else None) or 1
     series = Series(box.ref, metric, None, table.SOURCE, table.STATISTIC, cards)
     values = tally.values.setdefault((series, piece.period), {})
     for stamp, value in zip(point.get("Timestamps") or (), point.get("Values") or (), strict=False):

@@ -37,7 +37,7 @@ clouds:
       cpu.large: {vcpus: 2, memory_gib: 4, price: "0.39", per_month: "100.00"}
       gpu.one: {vcpus: 8, memory_gib: 31, price: "7.966", gpu: {model: T4, memory_mib: 15360}}
       gpu.two: {vcpus: 16, memory_gib: 60, price: "21.2", gpu: {model: A10, count: 2, memory_mib: 23028}}
-      zz9.plural-alpha: {vcpus: 4, memory_gib: 8}
+      zz9.plural-alpha: {vcpus: 4, memory_gib: 8, undescribed: true}
 """
 _OPERATIONS = {
     Calls.ALL: ["*"],

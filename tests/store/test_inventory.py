@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,7 +13,17 @@ from costguard.domain.action import ActionState
 from costguard.domain.finding import Subject
 from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.money import Money
-from costguard.domain.resource import RUN, ChargeType, Ends, Kind, Resource, State, StopEffect
+from costguard.domain.resource import (
+    RUN,
+    UNKNOWN_GPUS,
+    ChargeType,
+    Ends,
+    Gpus,
+    Kind,
+    Resource,
+    State,
+    StopEffect,
+)
 from costguard.domain.snapshot import PowerEvent
 from costguard.store import actions, inventory, ledger, power, states
 from costguard.store.database import Database
@@ -49,6 +60,14 @@ def test_every_field_comes_back(database: Database) -> None:
         assert inventory.resources(conn) == (full, bare)
         assert inventory.resource(conn, ref("none")) is None
         assert inventory.first_seen(conn, [full.ref, ref("none")]) == {full.ref: NOW}
+
+
+def test_gpus_of_an_unknown_number_are_not_none(database: Database) -> None:
+    """G11: what the provider does not describe stays unknown, which proves no rest."""
+    counts: list[Gpus | None] = [UNKNOWN_GPUS, None, Gpus("T4", None, 15_360), Gpus("T4", Decimal("0.25"))]
+    with database.write() as conn:
+        listing(conn, NOW, *(box(number, gpus=gpus) for number, gpus in enumerate(counts)))
+        assert [one.gpus for one in inventory.resources(conn)] == counts
 
 
 def test_unreadable_tags_are_not_empty_tags(database: Database) -> None:

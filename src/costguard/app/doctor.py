@@ -357,7 +357,17 @@ def _stoppable(app: App, account: Account, area: str, boxes: list[Resource]) -> 
 
 
 def _usage_seen(account: Account, area: str, boxes: list[Resource], seen: set[str]) -> Iterator[Check]:
-    gpus = [r for r in boxes if r.state is State.RUNNING and r.gpus is not None]
+    running = [r for r in boxes if r.state is State.RUNNING]
+    for resource in running:
+        if resource.gpus is not None and resource.gpus.count is None:
+            text = Said(
+                f"不知道 {resource.name}（{resource.ref.id}，{resource.sku or '规格未知'}）有没有 GPU、有几张："
+                "不会因空闲关它",
+                f"how many GPUs {resource.name} ({resource.ref.id}, {resource.sku or 'of an unknown type'}) has, "
+                "if any, is not known: it is never stopped for being idle",
+            )
+            yield Check(area, Finding.WARNING, text)
+    gpus = [r for r in running if r.gpus is not None and r.gpus.count is not None]
     blind = [r for r in gpus if str(r.ref) not in seen]
     state = Finding.WARNING if blind else Finding.OK
     known, whole = len(gpus) - len(blind), len(gpus)

@@ -371,9 +371,11 @@ def _cost(row: Mapping[str, Any]) -> str:
 
 
 def _hardware(row: Mapping[str, Any]) -> str:
-    """``8x A100 80G``, ``T4``, else the type."""
+    """``8x A100 80G``, ``T4``, ``p9.large (? GPU)`` where the count is not known, else the type."""
     gpus = row["gpus"]
     if not gpus:
         return row["sku"] or "-"
+    if gpus["count"] is None:
+        return f"{row['sku'] or ''} (? GPU)".lstrip()
     model = gpus["model"].removeprefix("NVIDIA ")
     return model if gpus["count"] == "1" else f"{gpus['count']}x {model}"

@@ -18,7 +18,17 @@ from costguard.domain.budget import Spend
 from costguard.domain.charge import Balance
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.quota import QuotaFact
-from costguard.domain.resource import ChargeType, Ends, Gpus, Kind, Resource, ResourceRef, State, StopEffect
+from costguard.domain.resource import (
+    UNKNOWN_GPUS,
+    ChargeType,
+    Ends,
+    Gpus,
+    Kind,
+    Resource,
+    ResourceRef,
+    State,
+    StopEffect,
+)
 from costguard.domain.snapshot import AccountFacts, Keep, Snapshot, SourceState, SourceStatus
 from costguard.domain.time import Calendars
 from costguard.domain.usage import Metric, Series, Statistic, UsageWindow, WindowSpec
@@ -88,9 +98,11 @@ def _usage(value: object) -> object:
 
 
 def _gpus(value: object) -> object:
-    """``8xA800`` or ``0.5xA10``; ``none``."""
+    """``8xA800`` or ``0.5xA10``; ``none``; ``unknown``."""
     if not isinstance(value, str) or value == "none":
         return None
+    if value == "unknown":
+        return UNKNOWN_GPUS
     count, x, model = value.partition("x")
     try:
         number = Decimal(count)
@@ -116,7 +128,7 @@ class Box(Strict):
     region: str = REGION
     sku: str | None = None
     gpus: Annotated[Gpus | None, BeforeValidator(_gpus)] = None
-    """``8xA800``; left out: none."""
+    """``8xA800``; ``unknown``: it may have some; left out: none."""
 
     state: State = State.RUNNING
     charge: Literal["on_demand", "spot", "prepaid", "reserved", "owned", "unknown"] = "on_demand"
@@ -187,8 +199,9 @@ class Box(Strict):
     @model_validator(mode="after")
     def _cards(self) -> Self:
         per_card = self.usage.gpu_util
-        if per_card and len(per_card) > 1 and self.gpus and len(per_card) > self.gpus.cards:
-            raise ValueError(f"{len(per_card)} cards have use, and the box has {self.gpus.cards}")
+        cards = self.gpus.cards if self.gpus else None
+        if per_card and len(per_card) > 1 and cards and len(per_card) > cards:
+            raise ValueError(f"{len(per_card)} cards have use, and the box has {cards}")
         return self
 
 
@@ -380,7 +393,7 @@ def _series(box: Box, resource: Resource, metric: Metric) -> Iterable[tuple[Seri
     if metric in of_cards:
         values = of_cards[metric] or ()
         if len(values) == 1 and resource.gpus is not None and getattr(values[0], "over", 1) == 1:
-            values *= resource.gpus.cards
+            values *= resource.gpus.cards or 1
         for index, value in enumerate(values):
             card = value if isinstance(value, Cards) else Cards(max=float(value))
             statistic = Statistic.MEAN if card.over > 1 else Statistic.MAX

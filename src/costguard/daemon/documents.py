@@ -65,7 +65,7 @@ def resource_json(row: FleetRow) -> Document:
         if resource.gpus is None
         else {
             "model": resource.gpus.model,
-            "count": format(resource.gpus.count.normalize(), "f"),
+            "count": None if resource.gpus.count is None else format(resource.gpus.count.normalize(), "f"),
             "memory_mib": resource.gpus.memory_mib,
         },
         "vcpus": resource.vcpus,

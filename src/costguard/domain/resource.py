@@ -95,17 +95,26 @@ def _parsed(text: str) -> ResourceRef:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """GPUs of one resource: model in the provider's word, count (may be a fraction), MiB per card."""
+    """GPUs of one resource: model in the provider's word, count (may be a fraction), MiB per card.
+
+    A count of None is not known, and may be none at all: whoever asks for GPUs does not get it, and no proof of rest
+    is had without them. :data:`UNKNOWN_GPUS` is that of a box of which nothing is told.
+    """
 
     model: str
-    count: Decimal
+    count: Decimal | None
     memory_mib: int | None = None
 
     @property
-    def cards(self) -> int:
-        """How many per-card series to expect: the count rounded up, at least one."""
+    def cards(self) -> int | None:
+        """How many per-card series to expect: the count rounded up, at least one; None when it is not known."""
+        if self.count is None:
+            return None
         whole = int(self.count)
         return max(1, whole if whole == self.count else whole + 1)
+
+
+UNKNOWN_GPUS = Gpus("unknown", None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from costguard.domain.resource import ChargeType, Resource
+from costguard.domain.resource import ChargeType, Gpus, Resource
 from costguard.domain.snapshot import AccountFacts
 from costguard.rules.globs import glob
 from costguard.rules.policy import GpuMatch, Match
@@ -147,11 +147,23 @@ def _gpu_tests(gpus: GpuMatch) -> list[tuple[str, Test]]:
     tests: list[tuple[str, Test]] = []
     if gpus.min is not None:
         low = Decimal(str(gpus.min))
-        tests.append(("gpus.min", lambda r, a: r.gpus is not None and r.gpus.count >= low))
+        tests.append(("gpus.min", _of_gpus(lambda known, count: count >= low)))
     if gpus.max is not None:
         high = Decimal(str(gpus.max))
-        tests.append(("gpus.max", lambda r, a: r.gpus is not None and r.gpus.count <= high))
+        tests.append(("gpus.max", _of_gpus(lambda known, count: count <= high)))
     if gpus.models is not None:
         models = glob(gpus.models, fold=True).match
-        tests.append(("gpus.models", lambda r, a: r.gpus is not None and models(r.gpus.model) is not None))
+        tests.append(("gpus.models", _of_gpus(lambda known, count: models(known.model) is not None)))
     return tests
+
+
+def _of_gpus(holds: Callable[[Gpus, Decimal], bool]) -> Test:
+    """A box that may have GPUs or none cannot be told; one that has none is a no."""
+
+    def test(resource: Resource, account: AccountFacts | None) -> bool | None:
+        gpus = resource.gpus
+        if gpus is None:
+            return False
+        return None if gpus.count is None else holds(gpus, gpus.count)
+
+    return test

@@ -94,6 +94,7 @@ _SENTENCES: Mapping[str, Pair] = {
     "forecast_reached": ("at this pace the step is reached", "按现速预测会到这一档"),
     "free_below": ("little of the quota is free", "配额所剩不多"),
     "gone": ("it is gone", "它已不存在"),
+    "gpu_count_unknown": ("how many GPUs it has is not known", "不知道它有几张 GPU"),
     "gpu_not_busy": ("its GPUs are not busy all the time", "它的 GPU 并非一直繁忙"),
     "gpu_power_drawn": ("its GPUs draw the power of work", "它的 GPU 功耗说明在干活"),
     "gpus_unknown": (

@@ -40,9 +40,12 @@ def judge(when: StuckWhen, resources: Sequence[Resource], snapshot: Snapshot) ->
 def _one(when: StuckWhen, resource: Resource, snapshot: Snapshot) -> Judgement:
     if resource.gpus is None:
         return judged(resource, Outcome.CLEAR, "no_gpu")
+    cards = resource.gpus.cards
+    if cards is None:
+        return judged(resource, Outcome.UNKNOWN, "gpu_count_unknown")
     util = windows_of(snapshot, resource.ref, WindowSpec(Metric.GPU_UTIL, when.length))
     power = windows_of(snapshot, resource.ref, WindowSpec(Metric.GPU_POWER, when.length))
-    drawn = read_cards(power, resource.gpus.cards, when.gpu_power_below, when.length, COVERAGE)
+    drawn = read_cards(power, cards, when.gpu_power_below, when.length, COVERAGE)
     evidence: dict[str, EvidenceValue] = {
         "window": when.length, "gpu_power_max": drawn.max, "gpu_power_below": when.gpu_power_below,
         "gpu_util_above": when.gpu_util_above, "last_at": max((w.last_at for w in util), default=None),
@@ -50,7 +53,7 @@ def _one(when: StuckWhen, resource: Resource, snapshot: Snapshot) -> Judgement:
     }  # fmt: skip
     if drawn.proof is Proof.BUSY:
         return judged(resource, Outcome.CLEAR, "gpu_power_drawn", evidence=evidence)
-    busy, gap = _busy_cards(util, resource.gpus.cards, when)
+    busy, gap = _busy_cards(util, cards, when)
     if gap:
         return judged(resource, Outcome.UNKNOWN, f"gpu_util_{gap}", evidence=evidence)
     if not busy:
@@ -64,22 +67,22 @@ def _one(when: StuckWhen, resource: Resource, snapshot: Snapshot) -> Judgement:
     if started is None or started > begin:
         reason = "start_unknown" if started is None else "just_started"
         return judged(resource, Outcome.UNKNOWN, reason, evidence=evidence)
-    return _stuck(busy, begin, resource, snapshot, evidence)
+    return _stuck(busy, cards, begin, resource, snapshot, evidence)
 
 
 def _stuck(
     busy: Sequence[UsageWindow],
+    cards: int,
     begin: datetime,
     resource: Resource,
     snapshot: Snapshot,
     evidence: dict[str, EvidenceValue],
 ) -> Judgement:
-    assert resource.gpus is not None, "only boxes with cards are asked"
     whole = any(w.series.gpu_index is None for w in busy)
     evidence |= {
         "gpu_util_mean": min(w.mean for w in busy),
-        "cards_stuck": resource.gpus.cards if whole else len(busy),
-        "cards_expected": resource.gpus.cards,
+        "cards_stuck": cards if whole else len(busy),
+        "cards_expected": cards,
         "source": busy[0].series.source,
         "price": resource.price,
         "cost": cost_since(resource, begin, snapshot.now),

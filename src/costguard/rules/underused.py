@@ -45,7 +45,10 @@ def judge(when: UnderusedWhen, resources: Sequence[Resource], snapshot: Snapshot
 def _one(when: UnderusedWhen, resource: Resource, snapshot: Snapshot) -> Judgement:
     if resource.gpus is None:
         return judged(resource, Outcome.CLEAR, "no_gpu")
-    cards, begin = resource.gpus.cards, snapshot.now - when.length
+    cards = resource.gpus.cards
+    if cards is None:
+        return judged(resource, Outcome.UNKNOWN, "gpu_count_unknown")
+    begin = snapshot.now - when.length
     util = windows_of(snapshot, resource.ref, WindowSpec(Metric.GPU_UTIL, when.length))
     reading = read_cards(util, cards, UNUSED, when.length, COVERAGE)
     whole = [w for w in reading.windows if w.series.cards and not gap_of(w, when.length, COVERAGE)]

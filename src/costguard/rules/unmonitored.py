@@ -40,8 +40,11 @@ def judge(when: UnmonitoredWhen, resources: Sequence[Resource], snapshot: Snapsh
 def _one(when: UnmonitoredWhen, resource: Resource, snapshot: Snapshot, rates: Rates, spend: Money) -> Judgement:
     if resource.gpus is None:
         return judged(resource, Outcome.CLEAR, "no_gpu")
+    cards = resource.gpus.cards
+    if cards is None:
+        return judged(resource, Outcome.UNKNOWN, "gpu_count_unknown")
     windows = windows_of(snapshot, resource.ref, WindowSpec(Metric.GPU_UTIL, when.length))
-    seen, cards = _cards_seen(windows, resource.gpus.cards), resource.gpus.cards
+    seen = _cards_seen(windows, cards)
     evidence: dict[str, EvidenceValue] = {"window": when.length, "cards_seen": seen, "cards_expected": cards}
     if seen >= cards:
         return judged(resource, Outcome.CLEAR, "seen", evidence=evidence)

@@ -120,7 +120,8 @@ def read_cards(
         if best is None or (reading.quiet, reading.proof is Proof.QUIET) > (best.quiet, best.proof is Proof.QUIET):
             best = reading
     if best is None:
-        return Reading(Proof.UNKNOWN, "no_samples", cards=cards or 0)
+        # One card at least: of no cards at all it could be said that each of them is quiet.
+        return Reading(Proof.UNKNOWN, "cards_unknown" if cards is None else "no_samples", cards=cards or 1)
     if busiest is None:
         return best
     count = max(best.cards, busiest.cards)

@@ -27,7 +27,7 @@ def assert_well_formed(resource: Resource) -> None:
     for price in (resource.price, resource.spot_cap):
         assert price is None or price > Money.zero(price.currency), "an unknown price is None, never 0"
     assert resource.raw_state
-    if resource.gpus is not None:
+    if resource.gpus is not None and resource.gpus.count is not None:
         assert resource.gpus.count > 0
         assert type(resource.gpus.count) is Decimal
 
@@ -183,10 +183,13 @@ class InventoryContract(Contract):
 
     @needs("instances")
     def test_a_type_that_nobody_knows_is_still_governed(self, connection: Connection, cloud: CloudFixture) -> None:
-        """G11: listed with its own type, its price unknown and not 0."""
+        """G11: listed with its own type; its price is unknown and not 0, and so is whether it has GPUs."""
         (vm_id,) = cloud.add(VmFacts(sku="zz9.plural-alpha"))
         vm = one_vm(connection, cloud, vm_id)
         assert (vm.sku, vm.state, vm.price) == ("zz9.plural-alpha", State.RUNNING, None)
+        for seen in (vm, inventory(connection).get(vm.ref)):
+            assert seen.gpus is not None
+            assert seen.gpus.count is None
 
     @needs("instances", "groups")
     def test_a_member_of_a_group_says_so_in_a_live_read(self, connection: Connection, cloud: CloudFixture) -> None:

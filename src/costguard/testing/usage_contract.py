@@ -63,7 +63,7 @@ class UsageContract(Contract):
         sku = many_cards(cloud).sku if metrics & _GPU else ""
         (vm_id,) = cloud.add(VmFacts(sku=sku, started_at=cloud.clock.now() - timedelta(days=1)))
         boxes = vms(connection, cloud)
-        cards = boxes[0].gpus.cards if boxes[0].gpus else 1
+        cards = (boxes[0].gpus.cards if boxes[0].gpus else None) or 1
         for metric in sorted(metrics):
             facts = manifest["metrics"][metric.value]
             end, period = latest_end(cloud, manifest, metric)

@@ -206,7 +206,9 @@ _PLAIN = {"active": "status.fine", "idle": "status.idle", "unknown": "status.no_
 
 def _hardware(row: FleetRow) -> str:
     resource = row.resource
-    if resource.gpus:
+    if resource.gpus and resource.gpus.count is not None:
         count = format(resource.gpus.count.normalize(), "f")
         return f"{count}× {resource.gpus.model}" if resource.gpus.count != 1 else resource.gpus.model
+    if resource.gpus:
+        return f"{resource.sku or ''} (? GPU)".lstrip()
     return resource.sku or (f"{resource.size_gib} GiB" if resource.size_gib else resource.ref.kind.value)

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from costguard.domain.resource import Gpus
+from costguard.domain.resource import UNKNOWN_GPUS, Gpus
 from costguard.errors import NotFound, Throttled
 from costguard.testing.cloud import Fault
 from costguard_aliyun.instance_types import InstanceTypes, read_gpus, read_type
@@ -23,9 +23,10 @@ from tests.unit.aliyun.helpers import HOME, api
         ("NVIDIA T4 × 1/4", 0, Gpus("NVIDIA T4", Decimal("0.25"))),
         ("NVIDIA A10/12", 1, Gpus("NVIDIA A10", 1 / Decimal(12))),
         ("", 1, Gpus("unknown", Decimal(1))),
-        ("NVIDIA T4", 0, None),
+        ("NVIDIA T4", 0, Gpus("NVIDIA T4", None)),
         ("", 0, None),
-        (None, None, None),
+        ("", None, UNKNOWN_GPUS),
+        (None, None, UNKNOWN_GPUS),
         ("odd/0", 1, Gpus("odd/0", Decimal(1))),
     ],
 )
@@ -40,6 +41,20 @@ def test_memory_is_told_in_gib() -> None:
     assert kind.gpus == Gpus("NVIDIA A100", Decimal(8), 81_920)
     assert read_type(describe("ecs.gn5-c8g1.4xlarge")).local_disk
     assert read_type({"MemorySize": Decimal("0.5")}).memory_mib == 512
+
+
+@pytest.mark.parametrize(
+    ("category", "gpus"),
+    [
+        ("Compute-optimized with FPGA", UNKNOWN_GPUS),
+        ("Compute-optimized with NPU", UNKNOWN_GPUS),
+        ("Compute-optimized", None),
+        (None, None),
+    ],
+)
+def test_cards_that_are_no_gpus_are_not_counted_as_none(category: str | None, gpus: Gpus | None) -> None:
+    """A24: its CPUs may rest while an FPGA works."""
+    assert read_type({"GPUAmount": 0, "GPUSpec": "", "InstanceCategory": category}).gpus == gpus
 
 
 def test_each_type_is_asked_for_once_ten_at_a_time(server: AliyunServer) -> None:

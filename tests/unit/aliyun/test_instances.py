@@ -10,7 +10,7 @@ import pytest
 
 import costguard_aliyun
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Gpus, State
+from costguard.domain.resource import UNKNOWN_GPUS, ChargeType, Gpus, State
 from costguard.testing.clock import NOON
 from costguard_aliyun.instances import GROUP_TAGS, group_of, read_instance
 from tests.unit.aliyun.helpers import box, ref, resource
@@ -117,6 +117,10 @@ def test_the_manifest_lists_the_same_group_tags() -> None:
 def test_a_bare_instance_is_all_unknown() -> None:
     """G11: a type that ECS does not describe is still listed, with what the instance itself tells."""
     bare = read_instance({"InstanceId": "i-1"}, ref("i-1"), None, "CNY", NOON)
-    assert (bare.state, bare.charge_type, bare.sku, bare.gpus) == (State.UNKNOWN, ChargeType.UNKNOWN, None, None)
+    assert (bare.state, bare.charge_type, bare.sku, bare.gpus) == (
+        State.UNKNOWN, ChargeType.UNKNOWN, None, UNKNOWN_GPUS,
+    )  # fmt: skip
     told = read_instance({"GPUAmount": 8, "GPUSpec": "NVIDIA H20", "Cpu": 192}, ref("i-1"), None, "CNY", NOON)
     assert (told.gpus, told.vcpus) == (Gpus("NVIDIA H20", Decimal(8)), 192)
+    none = read_instance({"GPUAmount": 0, "GPUSpec": ""}, ref("i-1"), None, "CNY", NOON)
+    assert none.gpus == UNKNOWN_GPUS

@@ -1,6 +1,7 @@
 """What doctor says of budgets kept at the provider and of boxes that nobody sees working."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -11,7 +12,7 @@ from costguard.config.accounts import BoundAccount
 from costguard.daemon.accounts import Account
 from costguard.domain.budget import ProviderBudget
 from costguard.domain.money import Money
-from costguard.domain.resource import Gpus, Kind, Resource, ResourceRef, State
+from costguard.domain.resource import UNKNOWN_GPUS, Gpus, Kind, Resource, ResourceRef, State
 from costguard.errors import AuthFailed, PermissionDenied, ProviderError, Throttled, TimedOut, Unavailable
 from costguard.plugins import registry
 from costguard.ports import AccountSpec, Clock, Connection
@@ -87,6 +88,16 @@ def test_the_line_that_installs_the_agent_is_printed_for_the_box(
     assert (counted.finding, counted.text) == (Finding.WARNING, "GPU use seen of 1 of 2 running GPU boxes")
     assert id in found.text
     assert found.hint.startswith(line)
+
+
+def test_a_box_whose_gpus_nobody_counts_is_told_apart() -> None:
+    """G11: it is no GPU box without an agent, and no CPU box either."""
+    odd = replace(box("aws", "us-east-1", "i-0odd"), gpus=UNKNOWN_GPUS, sku="p9.large")
+    told, counted = _usage_seen(account("aws"), "account prod", [odd], set())
+    assert told.text == (
+        "how many GPUs trainer (i-0odd, p9.large) has, if any, is not known: it is never stopped for being idle"
+    )
+    assert (counted.finding, counted.text) == (Finding.OK, "GPU use seen of 0 of 0 running GPU boxes")
 
 
 def test_budgets_at_the_provider_are_told() -> None:

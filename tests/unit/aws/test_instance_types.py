@@ -26,6 +26,23 @@ def test_gpus_of_a_type(name: str, gpus: Gpus | None) -> None:
     assert read_type(describe(name)).gpus == gpus
 
 
+@pytest.mark.parametrize(
+    ("info", "key"),
+    [
+        ("NeuronInfo", "NeuronDevices"),
+        ("InferenceAcceleratorInfo", "Accelerators"),
+        ("FpgaInfo", "Fpgas"),
+        ("MediaAcceleratorInfo", "Accelerators"),
+    ],
+)
+def test_cards_that_are_no_gpus_are_cards(info: str, key: str) -> None:
+    """A24: trn, inf, f and vt: their CPUs may rest while the cards work."""
+    item: dict[str, Any] = {**describe("c6i.xlarge"), info: {key: [{"Name": "X", "Count": 8}]}}
+    assert read_type(item).gpus == Gpus("X", Decimal(8))
+    item[info][key][0].pop("Count")
+    assert read_type(item).gpus == Gpus("X", None)
+
+
 def test_an_old_answer_has_only_a_count() -> None:
     item = {"GpuInfo": {"Gpus": [{"Name": "K80", "Count": 8}]}}
     assert read_type(item).gpus == Gpus("K80", Decimal(8), None)

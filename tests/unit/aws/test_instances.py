@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from costguard.domain.money import Money
-from costguard.domain.resource import INSTEAD, ChargeType, State
+from costguard.domain.resource import INSTEAD, UNKNOWN_GPUS, ChargeType, State
 from costguard.testing.clock import NOON
 from costguard_aws.instance_types import UNSEEN
 from costguard_aws.instances import (
@@ -171,6 +171,7 @@ def test_any_field_may_be_missing(field: str) -> None:
     for item in ({**whole, field: None}, {key: value for key, value in whole.items() if key != field}):
         found = read_instance(item, ref("i-00000000000000001"), UNSEEN, None, NOON)
         assert found.stop_effect is not None
+        assert found.gpus == UNKNOWN_GPUS
         if field == "State":
             assert found.state is State.UNKNOWN
         if field == "LaunchTime":

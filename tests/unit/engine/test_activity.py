@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from costguard.domain.resource import UNKNOWN_GPUS
 from costguard.domain.usage import Metric
 from costguard.engine.activity import ACTIVITY_WINDOWS, WINDOW, Activity, activity_of
 from costguard.rules.kind import ActivityTests
@@ -72,6 +73,17 @@ def test_a_cpu_box_needs_no_gpu_series_but_believes_one() -> None:
     assert seen(box, quiet(box, gpu=[0.0])) is Activity.UNKNOWN
     nothing = ActivityTests(cpu_cores=None, network=None)
     assert seen(box, quiet(box), nothing) is Activity.UNKNOWN
+
+
+def test_a_box_that_may_have_gpus_is_not_judged_by_its_cpus() -> None:
+    """A10, G11: a type that the provider does not describe."""
+    box = make_resource(gpus=UNKNOWN_GPUS)
+    assert seen(box, quiet(box, gpu=None)) is Activity.UNKNOWN
+    assert seen(box, quiet(box, gpu=[0.0])) is Activity.UNKNOWN
+    assert seen(box, quiet(box, gpu=[90.0])) is Activity.ACTIVE
+    assert seen(box, quiet(box, gpu=None, cpu=9.0)) is Activity.ACTIVE
+    answer = activity_of(box, make_snapshot(box, usage={box.ref: quiet(box, gpu=None)}))
+    assert answer.reason == "of GPU use it is not known how many cards there should be"
 
 
 def test_the_answer_names_its_signals() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from costguard.domain.finding import Judgement, Outcome
-from costguard.domain.resource import Ends, Gpus, Resource, State, StopEffect
+from costguard.domain.resource import UNKNOWN_GPUS, Ends, Gpus, Resource, State, StopEffect
 from costguard.domain.snapshot import PowerEvent, Snapshot
 from costguard.domain.usage import Metric, Statistic, WindowSpec
 from costguard.rules.idle import IDLE, IdleWhen, judge, needs
@@ -75,6 +75,15 @@ def test_every_test_must_hold_and_missing_is_unknown(change: dict[Metric, Any], 
     values = {metric: value for metric, value in (QUIET | change).items() if value is not None}
     answer = one(make_resource(), values)
     assert (answer.outcome, answer.reason) == (outcome, reason)
+
+
+def test_a_box_that_may_have_gpus_is_not_judged_by_its_cpus() -> None:
+    """A10, G11: cpu_only speaks of boxes without GPUs, not of those whose GPUs nobody describes."""
+    box, rule = make_resource(gpus=UNKNOWN_GPUS), when(cpu_only=True)
+    quiet = {Metric.CPU_CORES: 0.2, Metric.NETWORK: 1000.0}
+    answer = one(box, quiet, rule)
+    assert (answer.outcome, answer.reason) == (Outcome.UNKNOWN, "gpu_util_cards_unknown")
+    assert one(make_resource(cards=0), quiet, rule).outcome is Outcome.FIRES
 
 
 def test_no_windows_at_all_is_unknown() -> None:

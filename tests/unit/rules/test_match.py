@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from costguard.domain.resource import ChargeType, Gpus, Kind
+from costguard.domain.resource import UNKNOWN_GPUS, ChargeType, Gpus, Kind
 from costguard.rules.match import compile_match, matches
 from costguard.rules.policy import Match
 from costguard.testing.builders import make_account, make_resource
@@ -45,6 +45,9 @@ def matched(document: dict[str, Any], **fields: Any) -> bool:
         ({"gpus": {"min": 9}}, {}, False),
         ({"gpus": {"max": 7}}, {}, False),
         ({"gpus": {"min": 1}}, {"cards": 0}, False),
+        ({"gpus": {"min": 0.1}}, {"gpus": UNKNOWN_GPUS}, False),
+        ({"gpus": {"max": 8}}, {"gpus": UNKNOWN_GPUS}, False),
+        ({"gpus": {"models": ["unknown"]}}, {"gpus": UNKNOWN_GPUS}, False),
         ({"gpus": {"models": ["a1*"]}}, {}, True),
         ({"tags": {"role": ["dev"]}}, {"tags": {"role": "dev"}}, True),
         ({"tags": {"role": ["dev", "ci"], "team": ["x"]}}, {"tags": {"role": "dev"}}, False),
@@ -75,6 +78,7 @@ def test_keys_and_lists_or(document: dict[str, Any], fields: dict[str, Any], exp
         ({"owners": ["li"]}, {"tags": None}, True),  # the account's owner is known, and is not li
         ({"gpus": {"min": 1}}, {"cards": 0}, True),
         ({"gpus": {"min": 1}}, {}, False),
+        ({"gpus": {"min": 1}}, {"gpus": UNKNOWN_GPUS}, False),
         ({"names": ["a*"], "kinds": ["disk"]}, {"name": "a1"}, True),
         ({"names": ["a*"], "tags": {"env": ["prod"]}}, {"name": "b1", "tags": None}, True),
         ({"names": ["a*"], "tags": {"env": ["prod"]}}, {"name": "a1", "tags": None}, False),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from costguard.domain.finding import Judgement, Outcome
-from costguard.domain.resource import State
+from costguard.domain.resource import UNKNOWN_GPUS, State
 from costguard.domain.usage import Metric
 from costguard.rules.stuck import STUCK, StuckWhen, judge
 from costguard.testing.builders import HOUR, MINUTE, NOW, make_resource, make_snapshot, make_windows
@@ -76,6 +76,7 @@ def test_it_must_have_run_for_the_whole_time() -> None:
     assert said([100.0, 100.0], [10.0, 10.0], box={"started_at": None}) == "unknown: start_unknown"
     assert said([100.0, 100.0], [10.0, 10.0], box={"state": State.STOPPED}) == "clear: not_running"
     assert said(None, None, cards=0) == "clear: no_gpu"
+    assert said(None, None, box={"gpus": UNKNOWN_GPUS}) == "unknown: gpu_count_unknown"
 
 
 def test_two_sources_are_never_mixed() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from costguard.domain.finding import Judgement, Outcome
-from costguard.domain.resource import State
+from costguard.domain.resource import UNKNOWN_GPUS, State
 from costguard.domain.usage import Metric, Statistic
 from costguard.rules.underused import UNDERUSED, UnderusedWhen, judge
 from costguard.testing.builders import NOW, cny, make_resource, make_series, make_snapshot, make_window, make_windows
@@ -64,6 +64,7 @@ def test_low_use_is_starved_or_too_large(cpu: float | None, disk: float | None, 
         ([20.0] * 4, {"started_at": None}, "unknown: start_unknown"),
         ([20.0] * 4, {"state": State.STOPPED}, "clear: not_running"),
         (None, {"cards": 0}, "clear: no_gpu"),
+        (None, {"gpus": UNKNOWN_GPUS}, "unknown: gpu_count_unknown"),
     ],
 )
 def test_what_is_not_underused(util: Any, box: dict[str, Any], expected: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from costguard.domain.finding import Judgement, Outcome
-from costguard.domain.resource import Resource, State
+from costguard.domain.resource import UNKNOWN_GPUS, Resource, State
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
 from costguard.rules.unmonitored import UNMONITORED, UnmonitoredWhen, judge
@@ -46,6 +46,7 @@ def test_a_box_without_an_agent_is_told_with_its_share_of_the_spend() -> None:
         ({"started_at": None}, None, "unknown: start_unknown"),
         ({"state": State.STOPPED}, None, "clear: not_running"),
         ({"cards": 0}, None, "clear: no_gpu"),
+        ({"gpus": UNKNOWN_GPUS}, None, "unknown: gpu_count_unknown"),
         ({"price": None}, None, "fires: unseen"),
     ],
 )

@@ -37,6 +37,10 @@ def test_without_the_right_the_instance_tells_enough(server: TencentServer) -> N
     assert InstanceTypes(api(server)).get(HOME, EIGHT) is UNSEEN
 
 
+def test_an_fpga_is_a_card() -> None:
+    assert read_type({"InstanceType": "FX4.7XLARGE60", "FPGA": 1}).gpus == Gpus("unknown", Decimal(1))
+
+
 def test_another_failure_is_told_and_not_remembered(server: TencentServer) -> None:
     types = InstanceTypes(api(server))
     server.fail(Fault.SERVER_ERROR)

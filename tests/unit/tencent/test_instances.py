@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from costguard.domain.resource import RUN, ChargeType, Gpus, State
+from costguard.domain.resource import RUN, UNKNOWN_GPUS, ChargeType, Gpus, State
 from costguard.testing.clock import NOON
-from costguard_tencent.instance_types import InstanceType
+from costguard_tencent.instance_types import UNSEEN, InstanceType
 from costguard_tencent.instances import CHARGES, STATES, Beside, read_instance
 from tests.unit.tencent.helpers import CPU, EIGHT, box, ref, resource
 
@@ -54,6 +54,29 @@ def test_charge_types(word: str, charge: ChargeType) -> None:
 def test_a_part_of_a_card_is_a_fraction() -> None:
     assert resource(box(type="GN7.LARGE20")).gpus == Gpus("NVIDIA T4", Decimal("0.25"), None)
     assert resource(box(type=CPU)).gpus is None
+
+
+@pytest.mark.parametrize(
+    ("type", "info", "kind", "gpus"),
+    [
+        ("S5.LARGE8", None, UNSEEN, None),
+        ("HCCIC5.48XLARGE384", None, UNSEEN, None),
+        ("GN7.LARGE20", None, UNSEEN, UNKNOWN_GPUS),
+        ("PNV4.7XLARGE116", None, UNSEEN, UNKNOWN_GPUS),
+        ("FX4.7XLARGE60", None, UNSEEN, UNKNOWN_GPUS),
+        (None, None, UNSEEN, UNKNOWN_GPUS),
+        ("XX1.LARGE", None, UNSEEN, UNKNOWN_GPUS),
+        ("XX1.LARGE", None, InstanceType(4), None),
+        ("S5.LARGE8", {"GPUId": ["a"]}, UNSEEN, UNKNOWN_GPUS),
+        ("GN7.LARGE20", {"GPUType": "T4", "GPUCount": 1}, UNSEEN, Gpus("T4", Decimal(1))),
+    ],
+)
+def test_a_box_that_may_have_cards_is_none_without_them(
+    type: str | None, info: object, kind: InstanceType, gpus: Gpus | None
+) -> None:
+    """G11: neither the instance nor its type tells, and the name does not speak for a plain one."""
+    item = {"InstanceType": type, "GPUInfo": info}
+    assert read_instance(item, ref("ins-00000001"), Beside(kind), NOON).gpus == gpus
 
 
 @pytest.mark.parametrize(
