@@ -217,6 +217,23 @@ def test_zeros_under_mig_prove_nothing(app: App, clock: FakeClock, cloud: Cloud,
     assert policy["ladders"][0]["outcome"] == "unknown"
 
 
+@pytest.mark.parametrize(("mode", "stops"), [(1.0, 0), (0.0, 1)])
+def test_zeros_of_the_provider_prove_nothing_where_a_card_is_cut(
+    app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer, mode: float, stops: int
+) -> None:
+    """A10, A15: its agent tells 0 % of the whole card; that the card is cut, only the exporter knows."""
+    cloud.tells = (*cloud.tells, (Metric.GPU_UTIL, 0))
+    now, on = clock.now(), {"instance_id": "a", "gpu": "0", "UUID": "GPU-a"}
+    prometheus.scrapes("DCGM_FI_DEV_FB_USED", on, now - 2 * HOUR, now + HOUR, 30_000.0, MINUTE / 2)
+    prometheus.scrapes("DCGM_FI_DEV_FB_FREE", on, now - 2 * HOUR, now + HOUR, 51_000.0, MINUTE / 2)
+    prometheus.scrapes("DCGM_FI_DEV_MIG_MODE", on, now - 2 * HOUR, now + HOUR, mode, MINUTE / 2)
+    drive(app, clock, 45 * MINUTE)
+    assert len(cloud.stops()) == stops
+    if not stops:
+        (policy,) = [p for p in explain(app, "a")["policies"] if p["matched"]]  # type: ignore[attr-defined]
+        assert policy["ladders"][0]["reason"] == "gpu_util_cut"
+
+
 @pytest.mark.parametrize(("hours", "stops"), [(5, 0), (26, 1)])
 def test_a_slice_that_vanished_holds_its_box_for_a_day(
     app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer, hours: int, stops: int

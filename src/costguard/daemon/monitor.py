@@ -38,13 +38,15 @@ _TOLD = 3
 @dataclass(frozen=True, slots=True)
 class Sight:
     """What the last poll saw: ``matched`` of ``of`` running boxes that it could tell of, boxes that are refused (full
-    ref → why), ``unmatched`` label values that are no running box, and how far its clock is ahead of ours."""
+    ref → why), ``unmatched`` label values that are no running box, how far its clock is ahead of ours, and boxes with a
+    card that is ``cut`` into slices."""
 
     matched: int
     of: int
     ambiguous: Mapping[str, str]
     unmatched: Sequence[str]
     ahead: timedelta
+    cut: frozenset[ResourceRef] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,12 @@ class Monitor:
             "ambiguous": {str(ref): why for ref, why in sorted(found.ambiguous.items())},
             "unmatched": list(found.unmatched[:_LISTED]), "ahead_s": ahead.total_seconds(),
         }  # fmt: skip
+        running = {box.ref for box in boxes}
         with self.database.write(durable=False) as conn:
+            before = sight(conn, self.name)
+            # An exporter that fell silent does not make a card whole again.
+            still = (before.cut & running) - found.matched if before else frozenset[ResourceRef]()
+            seen["cut"] = sorted(str(ref) for ref in found.cut | still)
             kv.put(conn, f"{_SIGHT}{self.name}", seen, now)
 
     def _error(self, text: str) -> BadResponse:
@@ -223,7 +230,14 @@ def sight(conn: Connection, name: str) -> Sight | None:
     row = kv.get(conn, f"{_SIGHT}{name}")
     if row is None:
         return None
-    return Sight(row["matched"], row["of"], row["ambiguous"], row["unmatched"], timedelta(seconds=row["ahead_s"]))
+    return Sight(
+        row["matched"],
+        row["of"],
+        row["ambiguous"],
+        row["unmatched"],
+        timedelta(seconds=row["ahead_s"]),
+        frozenset(ResourceRef.parse(ref) for ref in row.get("cut", ())),
+    )
 
 
 def forget_others(database: Database, names: Collection[str]) -> None:
@@ -245,6 +259,12 @@ def refused(conn: Connection, monitors: Iterable[str]) -> dict[ResourceRef, dict
         for ref, why in seen.ambiguous.items() if seen else ():
             found.setdefault(ResourceRef.parse(ref), {})[name] = why
     return found
+
+
+def cut(conn: Connection, monitors: Iterable[str]) -> frozenset[ResourceRef]:
+    """The boxes of which some monitor says that a card is cut into slices."""
+    seen = (sight(conn, name) for name in monitors)
+    return frozenset(ref for one in seen if one for ref in one.cut)
 
 
 def spans(since: datetime, until: datetime, step: timedelta) -> Iterable[tuple[datetime, datetime]]:
@@ -270,6 +290,7 @@ def _joined(one: Found, other: Found) -> Found:
         ambiguous,
         tuple(sorted({*one.unmatched, *other.unmatched})),
         tuple(dict.fromkeys((*one.notes, *other.notes))),
+        one.cut | other.cut,
     )
 
 

@@ -123,6 +123,7 @@ class SnapshotBuilder:
             paused_until=levers.paused_until(conn, now),
             last_run=cycles.last_run(conn),
             refused_by=monitor.refused(conn, self.monitors),
+            cut=monitor.cut(conn, self.monitors),
             is_leader=leader,
         )
         claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}

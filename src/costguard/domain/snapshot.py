@@ -110,7 +110,8 @@ class Snapshot:
     that belong to nothing since when (the listing that first saw it so). ``gaps`` are the stretches
     (from, to) of the last 16 days in which no cycle ran for longer than 10 min; the time before the very
     first cycle is one. ``spot_prices`` are change points, the one before the longest ``for`` included. ``refused_by``
-    are the metrics sources that will not speak of a box, because several fit (name → why).
+    are the metrics sources that will not speak of a box, because several fit (name → why). ``cut`` are boxes of which
+    a metrics source says that a card is cut into slices (MIG).
     """
 
     now: datetime
@@ -138,6 +139,7 @@ class Snapshot:
     last_run: datetime | None = None
     gaps: tuple[tuple[datetime, datetime], ...] = ()
     refused_by: Mapping[ResourceRef, Mapping[str, str]] = field(default_factory=dict)
+    cut: frozenset[ResourceRef] = frozenset()
     is_leader: bool = True
 
     def monitors(self) -> tuple[SourceStatus, ...]:

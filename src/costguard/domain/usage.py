@@ -20,6 +20,11 @@ def monitor_of(source: str) -> str | None:
     return source.removeprefix(MONITOR).partition("/")[0] if source.startswith(MONITOR) else None
 
 
+def is_facet(source: str) -> bool:
+    """Whether it is a monitor's second way of measuring."""
+    return source.startswith(MONITOR) and "/" in source
+
+
 class Metric(StrEnum):
     """What is measured, with its unit."""
 

@@ -12,7 +12,7 @@ from costguard.domain.snapshot import Snapshot
 from costguard.domain.usage import Metric, UsageWindow, WindowSpec
 from costguard.rules.kind import ActivityTests, running_since
 from costguard.rules.reasons import METRICS, sentence
-from costguard.rules.windows import Proof, Reading, read_box, read_cards, windows_of
+from costguard.rules.windows import Proof, Reading, cards_of, read_box, windows_of
 
 WINDOW = timedelta(minutes=30)
 GPU = WindowSpec(Metric.GPU_UTIL, WINDOW)
@@ -79,10 +79,9 @@ def _readings(
 ) -> tuple[list[tuple[str, Reading]], list[tuple[str, Reading]]]:
     ref, coverage = resource.ref, tests.coverage
     required: list[tuple[str, Reading]] = []
-    gpu = windows_of(snapshot, ref, GPU)
-    if resource.gpus is not None or gpu:
+    if resource.gpus is not None or windows_of(snapshot, ref, GPU):
         cards = resource.gpus.cards if resource.gpus else None
-        required.append(("gpu_util", read_cards(gpu, cards, tests.gpu_util, WINDOW, coverage)))
+        required.append(("gpu_util", cards_of(snapshot, ref, GPU, cards, tests.gpu_util, coverage)))
     for name, spec, below in (("cpu_cores", CPU, tests.cpu_cores), ("network", NETWORK, tests.network)):
         if below is not None:
             required.append((name, read_box(windows_of(snapshot, ref, spec), below, WINDOW, coverage)))

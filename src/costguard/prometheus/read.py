@@ -33,13 +33,15 @@ Part = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class Found:
     """What one read gave. ``matched``: boxes with at least one series. ``ambiguous``: why a box is refused, a sentence.
-    ``unmatched``: label values that fit no running box. ``notes``: what is wrong with a part of the answer."""
+    ``unmatched``: label values that fit no running box. ``notes``: what is wrong with a part of the answer. ``cut``:
+    boxes with a card that is cut into slices."""
 
     samples: tuple[UsageSample, ...] = ()
     matched: frozenset[ResourceRef] = frozenset()
     ambiguous: Mapping[ResourceRef, str] = field(default_factory=dict)
     unmatched: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    cut: frozenset[ResourceRef] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,9 @@ class Reader:
             for at, value in sorted(points.items())
         )
         matched = frozenset(p.ref for _, found in placed for p in found) - ambiguous.keys()
-        return Found(samples, matched, ambiguous, joined.unmatched, tuple(dict.fromkeys(notes)))
+        return Found(
+            samples, matched, ambiguous, joined.unmatched, tuple(dict.fromkeys(notes)), frozenset(r for r, _ in sliced)
+        )
 
     def _place(
         self, lines: Iterable[Line], boxes: Mapping[str, ResourceRef], numbers: Mapping[tuple[str, str], int],

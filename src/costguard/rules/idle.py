@@ -29,7 +29,7 @@ from costguard.rules.kind import (
     waste_of,
 )  # fmt: skip
 from costguard.rules.policy import When
-from costguard.rules.windows import Proof, Reading, read_box, read_cards, windows_of
+from costguard.rules.windows import Proof, Reading, cards_of, read_box, windows_of
 
 
 def _cards(value: object) -> object:
@@ -117,11 +117,10 @@ def _one(
     cards = resource.gpus.cards if resource.gpus else None
     readings: list[tuple[_Test, Reading]] = []
     for test, spec in tests:
-        windows = windows_of(snapshot, ref, spec)
         if test.of_cards:
-            reading = read_cards(windows, cards, test.below, when.length, when.coverage)
+            reading = cards_of(snapshot, ref, spec, cards, test.below, when.coverage)
         else:
-            reading = read_box(windows, test.below, when.length, when.coverage)
+            reading = read_box(windows_of(snapshot, ref, spec), test.below, when.length, when.coverage)
         readings.append((test, reading))
         if reading.proof is Proof.BUSY and (
             not test.of_cards or reading.cards - reading.busy < _enough(when, reading.cards)

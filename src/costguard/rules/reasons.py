@@ -35,6 +35,10 @@ _GAPS: Mapping[str, Pair] = {
         "of {metric} it is not known how many cards there should be",
         "不知道应该有几张卡的{metric}",
     ),
+    "cut": (
+        "a card is cut into slices (MIG), and no source tells of {metric} of every slice",
+        "有卡切成了 MIG 分片，而没有数据源给出每个分片的{metric}",
+    ),
     "card_without_samples": ("a card sends no samples of {metric}", "有一张卡没有{metric}的采样"),
 }
 

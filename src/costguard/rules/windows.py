@@ -6,13 +6,13 @@ saw work wins. Nothing arriving is UNKNOWN, never zero.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import Snapshot
-from costguard.domain.usage import Statistic, UsageWindow, WindowSpec
+from costguard.domain.usage import Metric, Statistic, UsageWindow, WindowSpec, is_facet
 
 
 class Proof(StrEnum):
@@ -51,9 +51,16 @@ class Reading:
 
 
 def windows_of(snapshot: Snapshot, ref: ResourceRef, spec: WindowSpec) -> tuple[UsageWindow, ...]:
-    """The windows of every series of a spec; none is an empty tuple."""
+    """The windows of every series of a spec; none is an empty tuple.
+
+    Of a box with a card that is cut into slices (MIG), zeros of whole cards are no measurement: they read 0 whatever
+    the slices do. Slices are told of by a second way of measuring alone.
+    """
     by_spec = snapshot.usage.get(ref)
-    return by_spec.get(spec, ()) if by_spec is not None else ()
+    windows = by_spec.get(spec, ()) if by_spec is not None else ()
+    if ref in snapshot.cut and spec.metric is Metric.GPU_UTIL:
+        return tuple(w for w in windows if w.max > 0 or is_facet(w.series.source))
+    return windows
 
 
 def gap_of(window: UsageWindow, length: timedelta, coverage: float) -> str:
@@ -129,6 +136,16 @@ def read_cards(
         Proof.BUSY, "busy", busiest.windows, busiest.source,
         count, busiest.busy, min(best.quiet, count - busiest.busy),
     )  # fmt: skip
+
+
+def cards_of(
+    snapshot: Snapshot, ref: ResourceRef, spec: WindowSpec, cards: int | None, threshold: float, coverage: float
+) -> Reading:
+    """What the windows of a metric of cards say of one box."""
+    reading = read_cards(windows_of(snapshot, ref, spec), cards, threshold, spec.length, coverage)
+    if reading.proof is Proof.UNKNOWN and ref in snapshot.cut and spec.metric is Metric.GPU_UTIL:
+        return replace(reading, reason="cut")
+    return reading
 
 
 def _source_cards(

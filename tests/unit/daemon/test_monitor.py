@@ -167,6 +167,31 @@ def test_what_it_saw_is_kept_for_others_to_show(
     assert seen == monitors.Sight(1, 2, {}, ["node-7"], timedelta())
 
 
+@pytest.mark.parametrize("app", ["[prod]"], indirect=True)
+def test_a_card_stays_cut_while_its_exporter_is_silent(
+    app: App, monitor: Monitor, clock: FakeClock, prometheus: PrometheusServer
+) -> None:
+    """A10: silence does not make it whole; the exporter saying so does."""
+    told(prometheus, clock)
+    mode = {"instance_id": "a", "gpu": "0", "UUID": "GPU-a"}
+    prometheus.scrapes("DCGM_FI_DEV_MIG_MODE", mode, clock.now() - HOUR, clock.now(), 1.0, MINUTE)
+
+    def cut() -> set[str]:
+        with app.database.read() as conn:
+            return {ref.id for ref in monitors.cut(conn, [monitor.name, "never-read"])}
+
+    assert cut() == set()
+    assert monitor.poll()
+    assert cut() == {"a"}
+    clock.advance(HOUR)
+    monitor.poll()
+    assert cut() == {"a"}
+    clock.advance(HOUR)
+    told(prometheus, clock)
+    assert monitor.poll()
+    assert cut() == set()
+
+
 def test_a_box_of_another_account_is_not_told_of(
     app: App, monitor: Monitor, clock: FakeClock, prometheus: PrometheusServer
 ) -> None:

@@ -243,7 +243,7 @@ def test_mig_is_known_by_its_mode_as_well(
         server.scrapes(name, {"instance_id": "i-1", **on}, SINCE, NOON, value)
     found = reader(profile).read([BOX], SINCE, NOON)
     assert found.samples == ()
-    assert found.matched == {BOX.ref}
+    assert found.matched == found.cut == {BOX.ref}
 
 
 ACTIVE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"

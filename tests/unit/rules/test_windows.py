@@ -1,5 +1,6 @@
 """What windows prove, and what they do not."""
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import permutations
 
@@ -7,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costguard.domain.usage import Statistic, UsageWindow
-from costguard.rules.windows import Proof, gap_of, read_box, read_cards
-from costguard.testing.builders import HOUR, MINUTE, NOW, make_series, make_window
+from costguard.domain.usage import Metric, Statistic, UsageWindow, WindowSpec
+from costguard.rules.windows import Proof, cards_of, gap_of, read_box, read_cards
+from costguard.testing.builders import HOUR, MINUTE, NOW, make_resource, make_series, make_snapshot, make_window
 
 
 def card(index: int, value: float, source: str = "cloud", **fields: object) -> UsageWindow:
@@ -147,6 +148,31 @@ def test_a_box_metric_needs_every_series_of_a_source() -> None:
     assert read_box([], 1.0, HOUR, 90.0).reason == "no_samples"
     other = make_window(0.1, series=make_series(source="z"), coverage=0.5)
     assert read_box([other, quiet], 1.0, HOUR, 90.0).source == "cloud"
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "expected"),
+    [
+        ("cloud", 0.0, (Proof.UNKNOWN, "cut")),
+        ("prometheus:other", 0.0, (Proof.UNKNOWN, "cut")),
+        ("cloudwatch:AWS/EC2", 0.0, (Proof.UNKNOWN, "cut")),
+        ("cloud", 2.0, (Proof.QUIET, "")),
+        ("cloud", 80.0, (Proof.BUSY, "busy")),
+        ("prometheus:dcgm/prof", 0.0, (Proof.QUIET, "")),
+    ],
+)
+def test_zeros_of_a_card_that_is_cut_are_no_measurement(source: str, value: float, expected: tuple[Proof, str]) -> None:
+    """A10, A15: a card that reads anything at all can be read; a source of slices tells of each."""
+    box, spec = make_resource(cards=1), WindowSpec(Metric.GPU_UTIL, HOUR)
+    window = make_window(value, series=make_series(box.ref, gpu_index=0, source=source))
+    snapshot = make_snapshot(box, usage={box.ref: {spec: (window,)}}, cut=frozenset({box.ref}))
+    reading = cards_of(snapshot, box.ref, spec, 1, 5.0, 90.0)
+    assert (reading.proof, reading.reason) == expected
+    assert cards_of(replace(snapshot, cut=frozenset()), box.ref, spec, 1, 5.0, 90.0).proof is not Proof.UNKNOWN
+    memory = WindowSpec(Metric.GPU_MEMORY, HOUR)
+    usage = {memory: (replace(window, series=replace(window.series, metric=Metric.GPU_MEMORY)),)}
+    told = make_snapshot(box, usage={box.ref: usage}, cut=frozenset({box.ref}))
+    assert cards_of(told, box.ref, memory, 1, 90.0, 90.0).proof is Proof.QUIET
 
 
 def test_a_reading_shows_maximum_mean_and_age() -> None:
