@@ -54,10 +54,10 @@ class ConfigError(CostguardError):
 
 
 class ConfigErrors(CostguardError):
-    """All errors of all files of one run."""
+    """All errors of all files of one run. ``language`` is what the configuration asks for, where that can be read."""
 
-    def __init__(self, errors: Sequence[ConfigError]) -> None:
-        self.errors = tuple(errors)
+    def __init__(self, errors: Sequence[ConfigError], language: str = "") -> None:
+        self.errors, self.language = tuple(errors), language
         super().__init__("\n".join(str(e) for e in self.errors))
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,10 +16,19 @@ from typing import Any
 import pytest
 
 from costguard.cli.main import main
+from tests.web.stage import HOSTILE
 
 ROOT = Path(__file__).parents[2]
 # The language of whoever runs the tests is not theirs.
 _PLAIN = {"COSTGUARD_LOG": "ERROR", "LC_ALL": "C.UTF-8", "COSTGUARD_LANG": ""}
+
+# Three English words in a row are a sentence, four capitals the head of a column; commands and names are neither, and
+# what a person gave as a reason or a provider answered is quoted as it is.
+_ENGLISH = re.compile(r"\b[a-z]+ [a-z]+ [a-z]+\b|\b[A-Z]{4,}\b")
+_NAMES = re.compile(
+    r"`[^`]*`|JSON|YAML|FOCUS|YYYY|costguard [a-z]+( [^ ，。；）]+)*|(still )?reading the results"
+    r"|(this |account |pays )+(in arrears)?"
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,12 @@ class Answer:
     def document(self) -> Any:
         """The one JSON document on stdout."""
         return json.loads(self.out)
+
+
+def leaks(told: Answer) -> list[str]:
+    """Lines in which something stands that no Chinese sentence has; JSON and the like are names."""
+    lines = (told.out + told.err).replace(HOSTILE, "").splitlines()
+    return [line for line in lines if _ENGLISH.search(_NAMES.sub("", line))]
 
 
 def costguard(*words: str, env: Mapping[str, str] | None = None, width: int = 80) -> Answer:

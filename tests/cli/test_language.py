@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.cli import Answer, costguard
-from tests.web.stage import HOSTILE, OPS_URL, Stage
+from tests.cli.cli import Answer, costguard, leaks
+from tests.web.stage import OPS_URL, Stage
 
 ENV = {OPS_URL: "http://127.0.0.1:9/none"}
 COMMANDS = (
@@ -16,18 +16,6 @@ COMMANDS = (
     "doctor --metrics", "policies list", "notify dead", "bills list",
     "explain warned", "explain kept", "explain prod-api", "explain at-work", "explain blind", "explain asleep",
 )  # fmt: skip
-# Three English words in a row are a sentence, four capitals the head of a column; commands and names are neither, and
-# what a person gave as a reason or a provider answered is quoted as it is.
-_ENGLISH = re.compile(r"\b[a-z]+ [a-z]+ [a-z]+\b|\b[A-Z]{4,}\b")
-_NAMES = re.compile(
-    r"`[^`]*`|costguard [a-z]+( [^ ，。；）]+)*|(still )?reading the results|(this |account |pays )+(in arrears)?"
-)
-
-
-def _leaks(told: Answer) -> list[str]:
-    """Lines in which something stands that no Chinese sentence has."""
-    lines = (told.out + told.err).replace(HOSTILE, "").splitlines()
-    return [line for line in lines if _ENGLISH.search(_NAMES.sub("", line))]
 
 
 def _run(staged: Stage, command: str, language: str, width: int = 80) -> Answer:
@@ -38,7 +26,7 @@ def _run(staged: Stage, command: str, language: str, width: int = 80) -> Answer:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_english_sentence_is_in_a_chinese_terminal(staged: Stage, command: str, width: int) -> None:
     told = _run(staged, command, "zh", width)
-    assert _leaks(told) == []
+    assert leaks(told) == []
     assert re.search(r"[\u4e00-\u9fff]", told.out)
 
 
@@ -47,14 +35,14 @@ def test_what_an_action_rested_on_is_told_in_chinese(staged: Stage) -> None:
     for action in actions:
         told = _run(staged, f"explain --action {action['id']}", "zh")
         assert told.code == 0
-        assert _leaks(told) == []
+        assert leaks(told) == []
 
 
 def test_a_run_and_levers_answer_in_chinese(stage: Stage) -> None:
     def pull(command: str) -> str:
         told = _run(stage, command, "zh", 200)
         assert told.code in (0, 3), told.err
-        assert _leaks(told) == []
+        assert leaks(told) == []
         return told.out
 
     once = pull("run --once")
@@ -127,3 +115,65 @@ def test_what_a_program_reads_is_the_same_in_both(staged: Stage) -> None:
     for command in COMMANDS:
         zh, en = (_run(staged, f"{command} --json", language) for language in ("zh", "en"))
         assert keys(zh.document) == keys(en.document)
+
+
+REFUSED = {
+    "fleet --bogus": "没有这个选项：--bogus",
+    "fleet --jso": "没有这个选项：--jso（是不是想写 --json？）",
+    "--bogus": "没有这个选项：--bogus",
+    "fle": "没有这个命令：'fle'（是不是想写 'fleet'？）",
+    "bills xyz": "没有这个命令：'xyz'",
+    "keep": "缺少参数：资源",
+    "dispute 1": "缺少选项 '--reason' / '-r'",
+    "ledger --limit x": "'--limit' / '-n' 的值不对：要写整数",
+    "ledger --limit 0": "'--limit' / '-n' 的值不对：最小是 1",
+    "demo --speed 601": "'--speed' 的值不对：最大是 600",
+    "demo --speed x": "'--speed' 的值不对：要写数字",
+    "db restore /nowhere": "文件的值不对：'/nowhere' 不存在",
+    "findings 1 2": "多余的参数：1 2",
+    "explain": "错误：explain 要写资源（可加 --at），或 --action 编号",
+    "keep x": "错误：--for 4h、--until 时间、--until-idle 三者写一个",
+    "fleet --server x": "错误：--server 要写网址，如 http://127.0.0.1:8787，不能是 'x'",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_line_that_cannot_be_understood_is_refused_in_the_language(line: str) -> None:
+    """Before there is a configuration it is the option's, COSTGUARD_LANG's, the terminal's."""
+    for words, env in (
+        (["--lang", "zh", *line.split()], {}),
+        (line.split(), {"COSTGUARD_LANG": "zh"}),
+        (line.split(), {"LC_ALL": "zh_CN.UTF-8"}),
+    ):
+        told = costguard(*words, env=env)
+        assert (told.code, told.out) == (2, "")
+        assert REFUSED[line] in told.err
+        assert leaks(told) == []
+    for words, env in ((line.split(), {}), (["--lang", "en", *line.split()], {"LC_ALL": "zh_CN.UTF-8"})):
+        assert not re.search(r"[\u3000-\u9fff]", costguard(*words, env=env).err)
+
+
+def test_an_option_without_its_value() -> None:
+    assert "选项 '--for' 要带一个值" in costguard("--lang", "zh", "keep", "x", "--for").err
+
+
+def test_a_program_reads_english() -> None:
+    told = costguard("ledger", "--limit", "x", "--json", "--lang", "zh")
+    assert (told.code, told.err) == (2, "")
+    assert told.document["errors"][0]["message"].startswith("Invalid value for '--limit'")
+    assert costguard("explain", "--json", "--lang", "zh").document["errors"][0]["message"].startswith("explain needs")
+
+
+def test_the_language_of_a_group_can_follow_it() -> None:
+    assert "用法：" in costguard("bills", "--lang", "zh", "--help").out
+
+
+def test_what_the_configuration_says_holds_for_what_follows_it(staged: Stage, tmp_path: Path) -> None:
+    """Once it is read, errors are in its language; --lang and COSTGUARD_LANG beat it, a terminal does not."""
+    chinese = tmp_path / "zh.yaml"
+    chinese.write_text(staged.config.read_text("utf-8").replace("language: en", "language: zh"), "utf-8")
+    (tmp_path / "policies.yaml").write_text((staged.folder / "policies.yaml").read_text("utf-8"), "utf-8")
+    for config, zh in ((chinese, True), (staged.config, False)):
+        told = costguard("doctor", "--account", "none", "-c", str(config), env=ENV | {"LC_ALL": "zh_CN"})
+        assert told.err.startswith("错误：没有账号 'none'" if zh else "error: no account 'none'")
+    assert costguard("spend", "--month", "x", "-c", str(chinese), "--lang", "en", env=ENV).err.startswith("error: ")

@@ -5,9 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from costguard.cli.main import app
-from tests.cli.cli import ROOT, costguard
+from tests.cli.cli import ROOT, costguard, leaks
 from tests.web.stage import OPS_URL, Stage
 
 ENV = {OPS_URL: "http://127.0.0.1:9/none"}
@@ -22,11 +23,12 @@ def test_init_then_check(tmp_path: Path, lang: str) -> None:
     assert f"{following}costguard check -c {tmp_path}/ops/costguard.yaml" in made.out
     checked = costguard("check", "-c", str(tmp_path / "ops/costguard.yaml"), width=200)
     assert (checked.code, checked.err) == (0, "")
-    assert "idle-dev dry_run · warn at" in checked.out
+    told = "idle-dev 演练 · 45m 预警、" if lang == "zh" else "idle-dev dry_run · warn at 45m, "
+    assert told in checked.out
     later = "看过一次机群之后" if lang == "zh" else "after a first look at the fleet"
     assert later in checked.out.splitlines()[-1], "what they match"
     assert checked.out.endswith(": costguard run --once\n" if lang == "en" else "：costguard run --once\n")
-    again = costguard("init", str(tmp_path / "ops"), width=200)
+    again = costguard("init", str(tmp_path / "ops"), "--lang", "en", width=200)
     assert again.code == 2
     assert "already there, nothing was written" in again.err
 
@@ -163,6 +165,17 @@ def test_help_says_what_a_command_does(path: tuple[str, ...]) -> None:
     assert max(len(line.rstrip()) for line in answer.out.splitlines()) <= 80
     assert "\x1b" not in answer.out
     assert "bool" not in answer.out.lower()
+
+
+@pytest.mark.parametrize("path", _commands(), ids=lambda path: " ".join(path) or "costguard")
+def test_help_is_in_the_language_of_the_terminal(path: tuple[str, ...]) -> None:
+    """No sentence of it is English, and its lines fit: a Chinese character takes two cells."""
+    told = costguard(*path, "--help", env={"LC_ALL": "zh_CN.UTF-8"})
+    assert (told.code, told.err) == (0, "")
+    assert "用法：" in told.out
+    assert leaks(told) == []
+    assert max(cell_len(line.rstrip()) for line in told.out.splitlines()) <= 80
+    assert costguard(*path, "--help", "--lang", "zh").out == told.out
 
 
 @pytest.mark.parametrize("path", ["keep", "heartbeat", "audit", "explain", "run", "init", "demo", "claim", "pause"])

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 import typer
 
 from costguard.cli.console import Screen
-from costguard.errors import ConfigError
+from costguard.cli.language import ENV, chosen, of_terminal
+from costguard.errors import ConfigError, ConfigErrors, CostguardError
 from costguard.web.words import Language
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ Resource = Annotated[
 
 @dataclass
 class Globals:
-    """Options given before the command."""
+    """Options given before the command, and the language of the configuration once it is read."""
 
     config: Path | None = None
     lang: str = ""
+    configured: str = ""
 
 
 def config_path(ctx: typer.Context, given: Path | None) -> Path:
@@ -58,7 +60,10 @@ def load_config(ctx: typer.Context, given: Path | None) -> "Config":
     path = config_path(ctx, given)
     if not path.exists():
         raise ConfigError(f"{path}: no such file", hint="make one with `costguard init`, or name another with -c")
-    return load(path, os.environ)
+    loaded = load(path, os.environ)
+    if shared := ctx.find_object(Globals):
+        shared.configured = loaded.settings.language
+    return loaded
 
 
 def open_app(config: "Config", *, level: str = "WARNING") -> "App":
@@ -137,16 +142,23 @@ class Backend:
 def spoken(ctx: typer.Context, config: "Config | None" = None) -> Language:
     """The language of this command: --lang, COSTGUARD_LANG, the configuration's, the terminal's. Raises UsageError."""
     shared = ctx.find_object(Globals)
-    named, name = (shared.lang if shared else ""), "--lang"
-    if not named:
-        named, name = os.environ.get("COSTGUARD_LANG", ""), "COSTGUARD_LANG"
+    option, variable = shared.lang if shared else "", os.environ.get(ENV, "")
+    named, name = (option, "--lang") if option else (variable, ENV)
     if named not in ("", "zh", "en"):
         from costguard.errors import UsageError
 
         raise UsageError(f"{name} is zh or en, not {named!r}")
-    terminal = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
-    chosen = named or (config.settings.language if config is not None else terminal.lower()[:2])
-    return "zh" if chosen == "zh" else "en"
+    return chosen(named, config.settings.language if config is not None else of_terminal(os.environ))
+
+
+def understood(ctx: typer.Context, error: CostguardError) -> Language:
+    """The language in which an error is told: as :func:`spoken`, and never an error itself.
+
+    Of a configuration that cannot be loaded it is the language that is written in it, where that can be read.
+    """
+    shared = ctx.find_object(Globals) or Globals()
+    written = error.language if isinstance(error, ConfigErrors) else shared.configured
+    return chosen(shared.lang, os.environ.get(ENV, ""), written, of_terminal(os.environ))
 
 
 def screen(as_json: bool, language: Language = "en") -> Screen:

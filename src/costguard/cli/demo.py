@@ -15,8 +15,12 @@ def demo(
     ctx: typer.Context,
     listen: Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where the page is.")] = "127.0.0.1:8787",
     headless: Annotated[bool, typer.Option("--headless", help="No page; as fast as it goes, to the end.")] = False,
-    minutes: Annotated[int | None, typer.Option("--minutes", min=1, help="How many simulated minutes.")] = None,
-    speed: Annotated[float, typer.Option("--speed", min=1, max=600, help="How many times faster than life.")] = 60.0,
+    minutes: Annotated[
+        int | None, typer.Option("--minutes", metavar="N", min=1, help="How many simulated minutes.")
+    ] = None,
+    speed: Annotated[
+        float, typer.Option("--speed", metavar="N", min=1, max=600, help="How many times faster than life.")
+    ] = 60.0,
 ) -> None:
     """A simulated GPU fleet under the starter policies: what burns, who is warned, what is kept, stopped and saved.
 

@@ -6,10 +6,12 @@ Of several the first of 78 > 75 > 3 > 69 > 1 wins.
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich.text import Text
 
-from costguard.cli.console import console, plural
+from costguard.cli.console import console
+from costguard.cli.words import say
 from costguard.errors import (
     AddressTaken,
     BillError,
@@ -23,6 +25,7 @@ from costguard.errors import (
     StoreError,
     UsageError,
 )
+from costguard.web.words import Language
 
 OK, FINDINGS, USAGE, FAILED, UNREADABLE, TEMPORARY, CONFIG = 0, 1, 2, 3, 69, 75, 78
 _ORDER = (CONFIG, TEMPORARY, FAILED, UNREADABLE, FINDINGS)
@@ -50,14 +53,14 @@ def exit_code(error: CostguardError) -> int:
             return FAILED
 
 
-def report(error: CostguardError, *, as_json: bool) -> int:
-    """Prints an error (stderr, or one ``costguard.error/1`` document) and returns the exit code."""
+def report(error: CostguardError, language: Language = "en", *, as_json: bool) -> int:
+    """Prints an error (stderr, or one ``costguard.error/1`` document in English) and returns the exit code."""
     code = exit_code(error)
     if as_json:
         write(_document(error, code))
         return code
     screen = console(stderr=True)
-    for line in _lines(error):
+    for line in _lines(error, language):
         screen.print(line, soft_wrap=True)
     return code
 
@@ -67,31 +70,45 @@ def write(document: Mapping[str, object]) -> None:
     sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
 
-def usage_document(message: str) -> dict[str, object]:
-    """A command line that cannot be understood, as an error document."""
-    return _document(UsageError(message), USAGE)
+def refuse(error: Any, language: Language, *, as_json: bool) -> int:
+    """Prints Click's word that a command line cannot be understood, and returns the exit code."""
+    if as_json:
+        write(_document(UsageError(error.format_message()), USAGE))
+    else:
+        from costguard.cli import help
+
+        help.refuse(error, language)
+    return USAGE
 
 
-def _lines(error: CostguardError) -> list[Text]:
-    if isinstance(error, ConfigErrors):
-        lines = [_config_line(one) for one in error.errors]
-        return [*lines, Text(f"{plural(len(lines), 'error')}; nothing was loaded", "bold")]
-    if isinstance(error, ConfigError):
-        return [_config_line(error)]
-    if isinstance(error, BillErrors):
-        lines = [Text.assemble(("error", "red"), f": {one}") for one in error.errors]
-        return [*lines, Text(f"{plural(len(lines), 'error')}; nothing was imported", "bold")]
-    lines = [Text.assemble(("error", "red"), ": ", str(error))]
+def told(error: CostguardError, language: Language) -> str:
+    """An error in one line, without its place in a file."""
+    if language == "en":
+        return str(error).removeprefix(place(error))
+    from costguard.cli import chinese
+
+    return chinese.error(error)
+
+
+def place(error: CostguardError) -> str:
+    """Where a mistake is, as compilers write it: ``file:line:column: ``; empty for what is in no file."""
+    return f"{error.file}:{error.line}:{error.column}: " if isinstance(error, ConfigError) and error.file else ""
+
+
+def _lines(error: CostguardError, language: Language) -> list[Text]:
+    if isinstance(error, ConfigErrors | BillErrors):
+        kind, count = "config" if isinstance(error, ConfigErrors) else "bill", len(error.errors)
+        counts = say("count.error" if count == 1 else "counts.error", language, n=count)
+        ends = Text(say(f"errors.{kind}", language, errors=counts), "bold")
+        return [*(_line(one, language) for one in error.errors), ends]
+    lines = [_line(error, language)]
     if isinstance(error, UsageError):
         lines += [Text(f"  {candidate}") for candidate in error.candidates]
     return lines
 
 
-def _config_line(error: ConfigError) -> Text:
-    place = f"{error.file}:{error.line}:{error.column}: " if error.file else ""
-    path = f"{error.path}: " if error.path else ""
-    hint = f" ({error.hint})" if error.hint else ""
-    return Text.assemble((place, "bold"), ("error", "red"), f": {path}{error.message}", (hint, "cyan"))
+def _line(error: CostguardError, language: Language) -> Text:
+    return Text.assemble((place(error), "bold"), (say("error", language), "red"), told(error, language))
 
 
 def _document(error: CostguardError, code: int) -> dict[str, object]:

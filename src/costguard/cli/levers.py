@@ -102,7 +102,7 @@ def _zoned(text: str) -> str:
 def keep(
     ctx: typer.Context,
     resource: Resource,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; the others will read it.")] = "",
+    reason: Annotated[str, typer.Option("--reason", "-r", metavar="TEXT", help="Why; the others will read it.")] = "",
     span: _Span = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until when, with a zone.")] = None,
     until_idle: Annotated[bool, typer.Option("--until-idle", help="Until it falls idle.")] = False,
@@ -136,7 +136,9 @@ def unkeep(
 def claim(
     ctx: typer.Context,
     resource: Resource,
-    owner: Annotated[str | None, typer.Option("--owner", "-o", help="Whose it is (default: you).")] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", "-o", metavar="NAME", help="Whose it is (default: you).")
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
     server: Server = None,
@@ -166,7 +168,9 @@ def cancel(
 def dispute(
     ctx: typer.Context,
     action: _Action,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="What was wrong; the next reader learns from it.")],
+    reason: Annotated[
+        str, typer.Option("--reason", "-r", metavar="TEXT", help="What was wrong; the next reader learns from it.")
+    ],
     config: ConfigFile = None,
     as_json: AsJson = False,
     server: Server = None,
@@ -185,7 +189,7 @@ def undo(
 def pause(
     ctx: typer.Context,
     span: _Span = None,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why.")] = "",
+    reason: Annotated[str, typer.Option("--reason", "-r", metavar="TEXT", help="Why.")] = "",
     config: ConfigFile = None,
     as_json: AsJson = False,
     server: Server = None,

@@ -1,7 +1,10 @@
 """The command line: ``costguard COMMAND``. Each command is a thin verb; this module only gathers them."""
 
 import copy
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,29 +26,14 @@ from costguard.cli import (
     setup,
     tables,
 )
-from costguard.cli.context import Globals
+from costguard.cli.context import Globals, understood
+from costguard.cli.language import of_line
 from costguard.errors import CostguardError
+from costguard.web.words import Language
 
-_JSON = "costguard.json"
+_JSON, _LANGUAGE = "costguard.json", "costguard.language"
 # Click's UsageError, from the Click that this Typer uses: its own copy or the package.
 _UsageError: Any = typer.BadParameter.__base__
-
-
-def _plain_flags(command: Any) -> None:
-    """A flag takes no value, and no help names one (some versions of Typer write ``<bool>`` beside it)."""
-    options, given = command.params, command.get_help_option
-
-    def help_option(ctx: Any) -> Any:
-        if (option := given(ctx)) is not None:
-            option.metavar = ""
-        return option
-
-    for option in options:
-        if getattr(option, "is_flag", False):
-            option.metavar = ""
-    command.get_help_option = help_option
-    for inner in getattr(command, "commands", {}).values():
-        _plain_flags(inner)
 
 
 def _speak(ctx: Any, _: object, given: str) -> None:
@@ -56,11 +44,23 @@ def _speak(ctx: Any, _: object, given: str) -> None:
 def _with_language(command: Any, option: Any) -> None:
     """Takes the language after each command as well: who asks for one thinks of it last."""
     for inner in getattr(command, "commands", {}).values():
-        if not hasattr(inner, "commands"):
-            after = copy.copy(option)
-            after.expose_value, after.callback = False, _speak
-            inner.params.append(after)
+        after = copy.copy(option)
+        after.expose_value, after.callback = False, _speak
+        inner.params.append(after)
         _with_language(inner, option)
+
+
+def _with_help(command: Any, language: Language) -> None:
+    """Gives every command its help in a language, laid out by us."""
+
+    def show(ctx: Any, _: object) -> None:
+        from costguard.cli import help
+
+        help.show(ctx, language)
+
+    command.format_help = show
+    for inner in getattr(command, "commands", {}).values():
+        _with_help(inner, language)
 
 
 class Group(TyperGroup):
@@ -68,23 +68,30 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_JSON] = "--json" in args
-        _plain_flags(self)
+        ctx.meta[_LANGUAGE] = of_line(args, os.environ)
         _with_language(self, next(option for option in self.params if option.name == "lang"))
-        return super().parse_args(ctx, args)
+        _with_help(self, ctx.meta[_LANGUAGE])
+        with _refusals(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
+        with _refusals(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _refusals(ctx: Any) -> Iterator[None]:
+    """What cannot be done is said, and ends the command with its exit code."""
+    try:
+        yield
+    except CostguardError as error:
         from costguard.cli import errors
 
-        as_json = ctx.meta[_JSON]
-        try:
-            return super().invoke(ctx)
-        except CostguardError as error:
-            raise typer.Exit(errors.report(error, as_json=as_json)) from None
-        except _UsageError as error:
-            if not as_json:
-                raise
-            errors.write(errors.usage_document(error.format_message()))
-            raise typer.Exit(errors.USAGE) from None
+        raise typer.Exit(errors.report(error, understood(ctx, error), as_json=ctx.meta[_JSON])) from None
+    except _UsageError as error:
+        from costguard.cli import errors
+
+        raise typer.Exit(errors.refuse(error, ctx.meta[_LANGUAGE], as_json=ctx.meta[_JSON])) from None
 
 
 app = typer.Typer(
@@ -137,7 +144,7 @@ for module in (setup, service, money, bills, replay, tables, explain, levers, po
 def main(argv: list[str] | None = None) -> None:
     """The entry point. A closed pipe (``costguard fleet | head``) is no error."""
     try:
-        app(args=argv)
+        app(args=argv, prog_name="costguard")
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 @group.command("test")
 def try_channel(
     ctx: typer.Context,
-    channel: Annotated[str, typer.Option("--channel", help="The channel's name.")],
+    channel: Annotated[str, typer.Option("--channel", metavar="NAME", help="The channel's name.")],
     config: ConfigFile = None,
 ) -> None:
     """Send a real test message to a channel, and explain what it answers. Exit 3 when it is not accepted."""
@@ -32,8 +32,10 @@ def try_channel(
     try:
         names = [worker.channel.name for worker in app.workers]
         if channel not in names:
+            if not names:
+                raise UsageError(f"no channel {channel!r}: none is configured")
             hint = f" ({meant})" if (meant := near(channel, names)) else ""
-            raise UsageError(f"no channel {channel!r}{hint}; {'channels' if names else 'none is configured'}:", names)
+            raise UsageError(f"no channel {channel!r}{hint}; channels:", names)
         found = send_test(app, channel)
     finally:
         app.close()

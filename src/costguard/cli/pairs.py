@@ -13,6 +13,11 @@ TABLES: dict[str, tuple[str, str]] = {
     "status": ("状态", "STATE"),
     "wrote": ("已写入 {path}", "wrote {path}"),
     "warning": ("注意：{text}", "warning: {text}"),
+    "error": ("错误：", "error: "),
+    "count.error": ("{n} 个错误", "{n} error"),
+    "counts.error": ("{n} 个错误", "{n} errors"),
+    "errors.config": ("{errors}，什么都没有加载", "{errors}; nothing was loaded"),
+    "errors.bill": ("{errors}，什么都没有导入", "{errors}; nothing was imported"),
     "banner.until": ("到 {until} 为止", "until {until}"),
     "banner.open": ("运行 `costguard resume` 才恢复", "until somebody runs `costguard resume`"),
     "banner": (
@@ -80,6 +85,19 @@ TABLES: dict[str, tuple[str, str]] = {
     "count.warning": ("{n} 条注意", "{n} warning"),
     "counts.warning": ("{n} 条注意", "{n} warnings"),
     # ── check, policies, db, notify ──
+    "count.account": ("{n} 个账号", "{n} account"),
+    "counts.account": ("{n} 个账号", "{n} accounts"),
+    "count.channel": ("{n} 个渠道", "{n} channel"),
+    "counts.channel": ("{n} 个渠道", "{n} channels"),
+    "count.policy": ("{n} 条策略", "{n} policy"),
+    "counts.policy": ("{n} 条策略", "{n} policies"),
+    "check.matched": ("匹配 {n} 台", "matches {n}"),
+    "check.fenced": ("其中 {n} 台禁停", "fenced {n}"),
+    "check.unarmed": ("（没有账号启用执行）", " (no account is armed)"),
+    "check.hasty": (
+        "{n} 台抢占式/竞价实例：回收前最少只有 2 分钟通知，脚本可能跑不完",
+        "{n} spot: taken back with as little as 2m notice, and the hook may take longer",
+    ),
     "check.later": (
         "看过一次机群之后，这里会显示每条策略匹配多少台：costguard run --once",
         "what each policy matches is shown here after a first look at the fleet: costguard run --once",

@@ -1,11 +1,16 @@
 """Before it runs: init, check, doctor."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from costguard.cli.console import Screen
 from costguard.cli.context import AsJson, ConfigFile, load_config, open_app, screen, spoken
+from costguard.cli.words import step
+
+if TYPE_CHECKING:
+    from costguard.config.check import PolicyCheck
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +48,7 @@ def init(
 
 def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> None:
     """Everything that can be known without the network; ends with what each policy would do. Exit 78 on a mistake."""
+    from costguard.cli import errors
     from costguard.config.check import check as examine
 
     loaded = load_config(ctx, config)
@@ -80,19 +86,34 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
         )  # fmt: skip
         return
     for warning in report.warnings:
-        on.warn(f"warning: {warning}")
-    for line in report.lines():
-        if not line.startswith("warning: "):
-            on.say(line)
+        on.warn(on.t("warning", text=errors.place(warning) + errors.told(warning, on.language)))
+    counts = on.count("account", report.accounts), on.count("channel", report.channels)
+    on.say(on.comma.join((*counts, on.count("policy", len(report.policies)))))
+    for policy in report.policies:
+        on.say(_policy(policy, on))
     if report.policies and all(policy.matches is None for policy in report.policies):
         on.say(on.t("check.later"), "dim")
+
+
+def _policy(checked: "PolicyCheck", on: Screen) -> str:
+    """``idle-dev enforce · matches 6 · warn at 2h, stop at 2h30m · fenced 2``."""
+    mode, unarmed, _ = checked.mode.partition(" (")
+    parts = [f"{checked.policy} {on.t(f'mode.{mode}')}" + (on.t("check.unarmed") if unarmed else "")]
+    if checked.matches is not None:
+        parts.append(on.t("check.matched", n=checked.matches))
+    parts.append(on.list_comma.join(step(one, on.language) for one in checked.steps))
+    if checked.fenced:
+        parts.append(on.t("check.fenced", n=checked.fenced))
+    if checked.hasty:
+        parts.append(on.t("check.hasty", n=checked.hasty))
+    return " · ".join(parts)
 
 
 def doctor(
     ctx: typer.Context,
     config: ConfigFile = None,
     as_json: AsJson = False,
-    account: Annotated[str | None, typer.Option("--account", "-a", help="Only this account.")] = None,
+    account: Annotated[str | None, typer.Option("--account", "-a", metavar="NAME", help="Only this account.")] = None,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Also read usage, and name boxes that can't be seen.")
     ] = False,

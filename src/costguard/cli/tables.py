@@ -14,7 +14,7 @@ from costguard.domain.money import Money, total
 from costguard.notify.words.sentences import translated
 from costguard.web.words import word
 
-_Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many lines at most.")]
+_Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=500, help="How many lines at most.")]
 
 
 def register(app: typer.Typer) -> None:

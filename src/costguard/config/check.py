@@ -35,33 +35,15 @@ class PolicyCheck:
     fenced: int | None
     hasty: int | None
 
-    def __str__(self) -> str:
-        """``idle-dev enforce · matches 6 · warn at 2h, stop at 2h30m · fenced 2``."""
-        parts = [f"{self.policy} {self.mode}"]
-        if self.matches is not None:
-            parts.append(f"matches {self.matches}")
-        parts.append(", ".join(self.steps))
-        if self.fenced:
-            parts.append(f"fenced {self.fenced}")
-        if self.hasty:
-            parts.append(f"{self.hasty} spot: taken back with as little as 2m notice, and the hook may take longer")
-        return " · ".join(parts)
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole answer: counts, harmless mistakes, and a line for each policy."""
+    """The whole answer: counts, harmless mistakes, and what each policy would do, in the order of the files."""
 
     accounts: int
     channels: int
     warnings: tuple[ConfigError, ...]
     policies: tuple[PolicyCheck, ...]
-
-    def lines(self) -> list[str]:
-        """For people, in the order of the files."""
-        counts = f"{_count(self.accounts, 'account')}, {_count(self.channels, 'channel')}"
-        head = f"{counts}, {_count(len(self.policies), 'policy', 'policies')}"
-        return [*(f"warning: {warning}" for warning in self.warnings), head, *map(str, self.policies)]
 
 
 def check(config: Config, resources: Iterable[Resource] | None = None) -> Report:
@@ -138,7 +120,3 @@ def _moment(span: timedelta) -> str:
 
 def _verb(do: Response) -> str:
     return do.value.replace("_", " ")
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"

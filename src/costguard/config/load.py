@@ -71,6 +71,7 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
         raise ConfigErrors(errors)
     if not isinstance(document.data, dict):
         raise ConfigErrors([*errors, document.error((), "costguard.yaml is a mapping that starts with version: 1")])
+    language = str(document.data.get("language", ""))
     settings = problems.validate(Settings, document, (), errors)
     given = references.names(document)
     references.check_names(document, given, errors)
@@ -85,7 +86,7 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
         _prices(names, written="prices" in document.data, zone=_NO_ZONE, document=document, errors=errors)
         holidays = document.data.get("holidays_file")
         _calendars(holidays if isinstance(holidays, str) else None, None, placed, document, errors)
-        raise ConfigErrors(_sorted(errors))
+        raise ConfigErrors(_sorted(errors), language)
     bound = binding.bind(settings, document, errors, warnings)
     sources.check(settings.metrics, document, errors)
     policy_files.check_against(placed, settings, bound, findings)
@@ -93,7 +94,7 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     book = _prices(settings.prices, written=written, zone=settings.timezone, document=document, errors=errors)
     calendars = _calendars(settings.holidays_file, settings.holidays, placed, document, errors)
     if errors:
-        raise ConfigErrors(_sorted(errors))
+        raise ConfigErrors(_sorted(errors), language)
     return Config(
         path=path,
         settings=settings,

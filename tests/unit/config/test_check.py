@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from costguard.config.check import check
+from costguard.config.check import Report, check
 from costguard.config.load import load
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
 
@@ -48,47 +48,47 @@ def box(name: str, **tags: str) -> Resource:
     return Resource(ref, name, State.RUNNING, "running", datetime(2026, 1, 1, tzinfo=UTC), tags=tags)
 
 
-def lines(tmp_path: Path, extra: str = "", resources: list[Resource] | None = None) -> list[str]:
+def report(tmp_path: Path, extra: str = "", resources: list[Resource] | None = None) -> Report:
     (tmp_path / "policies").mkdir(exist_ok=True)
     (tmp_path / "policies" / "a.yaml").write_text(POLICIES)
     (tmp_path / "costguard.yaml").write_text(SETTINGS + extra)
-    return check(load(tmp_path / "costguard.yaml", {}), resources).lines()
+    return check(load(tmp_path / "costguard.yaml", {}), resources)
 
 
 def test_a_spot_machine_that_a_long_hook_reaches_is_counted(tmp_path: Path) -> None:
     """C31: no match need name spot for its hook to be longer than the notice that a spot machine gets."""
     spot = replace(box("s", role="dev"), charge_type=ChargeType.SPOT)
-    told = lines(tmp_path, resources=[spot, box("d", role="dev")])[1]
-    assert told.endswith("hook · 1 spot: taken back with as little as 2m notice, and the hook may take longer")
-    assert "spot" not in lines(tmp_path, resources=[box("d", role="dev")])[1]
+    assert report(tmp_path, resources=[spot, box("d", role="dev")]).policies[0].hasty == 1
+    assert report(tmp_path, resources=[box("d", role="dev")]).policies[0].hasty == 0
 
 
 def test_without_an_inventory_matches_are_left_out(tmp_path: Path) -> None:
-    assert lines(tmp_path) == [
-        "1 account, 1 channel, 3 policies",
-        "idle-dev dry_run · warn at 2h, stop at 2h30m after a hook",
-        "idle-quiet dry_run · notify at 4h",
-        "ttl dry_run · warn at once, stop at 1h once approved",
+    told = report(tmp_path)
+    assert (told.accounts, told.channels) == (1, 1)
+    assert [(p.policy, p.mode, p.steps, p.matches) for p in told.policies] == [
+        ("idle-dev", "dry_run", ("warn at 2h", "stop at 2h30m after a hook"), None),
+        ("idle-quiet", "dry_run", ("notify at 4h",), None),
+        ("ttl", "dry_run", ("warn at once", "stop at 1h once approved"), None),
     ]
 
 
 def test_with_one_they_are_counted_and_so_is_the_fence(tmp_path: Path) -> None:
     boxes = [box("a", role="dev"), box("prod-1", role="dev"), box("PROD-2", role="dev"), box("b", role="train")]
-    told = lines(tmp_path, "mode: enforce\nenforce_accounts: [a]\n", boxes)
-    assert told[1:] == [
-        "idle-dev enforce · matches 3 · warn at 2h, stop at 2h30m after a hook · fenced 2",
-        "idle-quiet dry_run · matches 4 · notify at 4h · fenced 2",
-        "ttl enforce · matches 4 · warn at once, stop at 1h once approved · fenced 2",
+    told = report(tmp_path, "mode: enforce\nenforce_accounts: [a]\n", boxes)
+    assert [(p.policy, p.mode, p.matches, p.fenced) for p in told.policies] == [
+        ("idle-dev", "enforce", 3, 2),
+        ("idle-quiet", "dry_run", 4, 2),
+        ("ttl", "enforce", 4, 2),
     ]
 
 
 def test_a_budget_is_told_by_its_steps(tmp_path: Path) -> None:
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "b.yaml").write_text(BUDGET)
-    assert lines(tmp_path)[-1] == "month dry_run · notify at 50%/100%, warn at 50%, stop at 100% + 30m"
+    assert report(tmp_path).policies[-1].steps == ("notify at 50%/100%", "warn at 50%", "stop at 100% + 30m")
 
 
 def test_enforce_that_nothing_is_armed_for_says_so(tmp_path: Path) -> None:
-    told = lines(tmp_path, "mode: enforce\n")
-    assert told[0].startswith("warning: ")
-    assert told[2].startswith("idle-dev enforce (no account is armed) · ")
+    told = report(tmp_path, "mode: enforce\n")
+    assert [warning.message for warning in told.warnings] == ["nothing acts: enforce_accounts is empty"]
+    assert told.policies[0].mode == "enforce (no account is armed)"
