@@ -154,6 +154,12 @@ def check(sources: Sequence[MetricSource], document: Document, errors: list[Conf
             errors.append(document.error(loc, f"{source.ca_file} holds no certificate (PEM)"))
 
 
+def tellers(sources: Iterable[MetricSource], accounts: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    """The names of the sources that tell of the GPU use of each account's boxes."""
+    given = [(source.name, source.covers()) for source in sources if PROFILES[source.profile].of_cards]
+    return {account: frozenset(name for name, covers in given if covers(account)) for account in accounts}
+
+
 def capabilities(sources: Iterable[MetricSource], accounts: Iterable[str]) -> Mapping[str, frozenset[str]]:
     """What the sources can tell of each account's boxes, in the words of a manifest."""
     given = [(source.covers(), PROFILES[source.profile].capabilities) for source in sources]

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from costguard.config.load import Config
+from costguard.config.metrics import tellers
 from costguard.daemon import facts, monitor
 from costguard.daemon.accounts import Account
 from costguard.daemon.billed import Billed
@@ -124,6 +125,7 @@ class SnapshotBuilder:
             last_run=cycles.last_run(conn),
             refused_by=monitor.refused(conn, self.monitors),
             cut=monitor.cut(conn, self.monitors),
+            told_by=tellers(settings.metrics, accounts),
             is_leader=leader,
         )
         claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}

@@ -111,7 +111,8 @@ class Snapshot:
     (from, to) of the last 16 days in which no cycle ran for longer than 10 min; the time before the very
     first cycle is one. ``spot_prices`` are change points, the one before the longest ``for`` included. ``refused_by``
     are the metrics sources that will not speak of a box, because several fit (name → why). ``cut`` are boxes of which
-    a metrics source says that a card is cut into slices (MIG).
+    a metrics source says that a card is cut into slices (MIG). ``told_by`` are the metrics sources that tell of the GPU
+    use of an account's boxes (name of the account → theirs).
     """
 
     now: datetime
@@ -140,6 +141,7 @@ class Snapshot:
     gaps: tuple[tuple[datetime, datetime], ...] = ()
     refused_by: Mapping[ResourceRef, Mapping[str, str]] = field(default_factory=dict)
     cut: frozenset[ResourceRef] = frozenset()
+    told_by: Mapping[str, frozenset[str]] = field(default_factory=dict)
     is_leader: bool = True
 
     def monitors(self) -> tuple[SourceStatus, ...]:

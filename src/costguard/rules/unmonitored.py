@@ -18,7 +18,8 @@ from costguard.rules.windows import windows_of
 
 
 class UnmonitoredWhen(When):
-    """A source that cannot be read at all is told once, as a source; here it makes boxes unknown."""
+    """A source that cannot be read at all is told once, as a source; here it makes the boxes unknown that it could
+    have told of: those of its region, or of the accounts that a metrics source covers."""
 
     length: Duration = Field(
         timedelta(hours=2), alias="for", gt=timedelta(), description="how long nothing must have been seen"
@@ -51,8 +52,9 @@ def _one(when: UnmonitoredWhen, resource: Resource, snapshot: Snapshot, rates: R
     usage = snapshot.source(resource.ref.account, resource.ref.region, "usage")
     if usage is not None and (usage.state is not SourceState.OK or not usage.fresh(snapshot.now)):
         return judged(resource, Outcome.UNKNOWN, f"usage_{usage.state.value}", evidence=evidence)
+    tellers = snapshot.told_by.get(resource.ref.account, ())
     for source in snapshot.monitors():
-        if not source.fresh(snapshot.now):
+        if source.account in tellers and not source.fresh(snapshot.now):
             return judged(resource, Outcome.UNKNOWN, f"{source.source}_{source.state.value}", evidence=evidence)
     started = running_since(resource, snapshot)
     begin = snapshot.now - when.length

@@ -8,6 +8,7 @@ import pytest
 
 from costguard.app.monitors import endpoint
 from costguard.config.load import Config, load
+from costguard.config.metrics import tellers
 from costguard.errors import ConfigErrors
 from costguard.plugins import registry
 from costguard.plugins.registry import Plugin
@@ -129,3 +130,21 @@ def test_a_policy_on_gpu_use_needs_a_provider_or_a_metrics_source(
         return
     with pytest.raises(ConfigErrors, match="policy idle-gpus needs gpu_usage; blind says not_written"):
         load(path, {})
+
+
+def test_who_tells_of_the_cards_of_an_account(tmp_path: Path) -> None:
+    """Exporters of cards alone, of the accounts that they cover."""
+    one = "kind: prometheus, url: 'http://prom:9090', join: {label: instance_id}"
+    sources = (
+        f"name: everywhere, {one}",
+        f"name: elsewhere, {one}, accounts: [other]",
+        f"name: machines, {one}, profile: node_exporter",
+    )
+    path = tmp_path / "costguard.yaml"
+    accounts = "[{name: prod, provider: simulated}, {name: other, provider: simulated}]"
+    path.write_text(
+        f"version: 1\npolicies: []\naccounts: {accounts}\nmetrics: [{', '.join(f'{{{s}}}' for s in sources)}]\n"
+    )
+    assert tellers(load(path, {}).settings.metrics, ["prod", "other"]) == {
+        "prod": {"everywhere"}, "other": {"everywhere", "elsewhere"},
+    }  # fmt: skip

@@ -256,3 +256,9 @@ def test_a_source_that_left_the_configuration_is_forgotten(
         assert app.builder.build(conn, clock.now()).monitors() == ()
         assert sources.get(conn, "dcgm", "-", "prometheus") is None
         assert monitor.sight(conn) is None
+
+
+@pytest.mark.parametrize("app", ["[prod]"], indirect=True)
+def test_the_snapshot_says_whose_cards_it_tells_of(app: App, clock: FakeClock) -> None:
+    with app.database.read() as conn:
+        assert app.builder.build(conn, clock.now()).told_by == {"prod": {"dcgm"}}

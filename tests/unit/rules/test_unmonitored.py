@@ -79,18 +79,21 @@ def test_a_box_that_a_metrics_source_sees_is_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "expected"),
+    ("state", "account", "expected"),
     [
-        (SourceState.OK, (Outcome.FIRES, "unseen")), (SourceState.FAILED, (Outcome.UNKNOWN, "prometheus_failed")),
-        (SourceState.DENIED, (Outcome.UNKNOWN, "prometheus_denied")),
+        (SourceState.OK, "prod", (Outcome.FIRES, "unseen")),
+        (SourceState.FAILED, "prod", (Outcome.UNKNOWN, "prometheus_failed")),
+        (SourceState.DENIED, "prod", (Outcome.UNKNOWN, "prometheus_denied")),
+        (SourceState.FAILED, "dev", (Outcome.FIRES, "unseen")),
     ],
-)  # fmt: skip
-def test_a_metrics_source_that_cannot_be_read_makes_it_unknown(
-    state: SourceState, expected: tuple[Outcome, str]
+)
+def test_a_metrics_source_that_cannot_be_read_makes_unknown_what_it_could_have_told_of(
+    state: SourceState, account: str, expected: tuple[Outcome, str]
 ) -> None:
-    """It is told once, as a source; each box that it might have seen is no news."""
+    """It is told once, as a source; each box that it might have seen is no news. Of other accounts' boxes the source
+    never tells, so its failure changes nothing about them."""
     box = make_resource("i-1")
     usual = make_snapshot(box).sources
     dcgm = make_source("prometheus", account="dcgm", region="-", state=state)
-    (answer,) = judge(WHEN, [box], make_snapshot(box, sources=(*usual, dcgm)))
+    (answer,) = judge(WHEN, [box], make_snapshot(box, sources=(*usual, dcgm), told_by={account: frozenset({"dcgm"})}))
     assert (answer.outcome, answer.reason) == expected
