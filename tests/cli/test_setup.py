@@ -79,6 +79,18 @@ def test_check_knows_what_the_policies_would_match(staged: Stage) -> None:
     assert {p["policy"]: (p["matches"], p["fenced"]) for p in policies}["idle-dev"] == (7, 1)
 
 
+@pytest.mark.parametrize(
+    ("zone", "told"),
+    [("Asia/Shanghai", "at once · holidays of CN"), ("Europe/Berlin", "weekdays alone, no public holidays")],
+)
+def test_check_says_whose_holidays_a_policy_goes_by(tmp_path: Path, zone: str, told: str) -> None:
+    """D13: nobody has to find out on 1 October."""
+    night = "{name: n, rule: schedule, match: all, when: {off: [{days: restdays}]}, respond: [{do: notify}]}"
+    (tmp_path / "p.yaml").write_text(f"policies: [{night}]\n")
+    (tmp_path / "costguard.yaml").write_text(f"version: 1\ntimezone: {zone}\npolicies: [p.yaml]\n")
+    assert told in costguard("check", "-c", str(tmp_path / "costguard.yaml"), "--lang", "en").out
+
+
 def test_doctor_proves_what_it_can(stage: Stage) -> None:
     answer = costguard("doctor", "-c", str(stage.config), "--metrics", env=ENV, width=300)
     assert answer.code == 0, answer.out

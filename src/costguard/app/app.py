@@ -173,7 +173,7 @@ class App:
                 clock,
                 routing,
                 settings.owners,
-                config.calendars.get(settings.holidays),
+                config.calendars.of(config.settings.timezone),
                 mapped.evenings(config),
             ),
             beats=Beats(clock.monotonic),

@@ -84,7 +84,6 @@ def engine_settings(config: Config) -> EngineSettings:
         per_hour=settings.limits.per_hour,
         share=settings.limits.share,
         timezone=settings.timezone.key,
-        holidays=config.settings.country(),
         notify_default=settings.notify.default,
         owners=owners(config),
         admins=settings.admins,

@@ -92,6 +92,8 @@ TABLES: dict[str, tuple[str, str]] = {
     "count.policy": ("{n} 条策略", "{n} policy"),
     "counts.policy": ("{n} 条策略", "{n} policies"),
     "check.matched": ("匹配 {n} 台", "matches {n}"),
+    "check.holidays": ("按 {countries} 的法定节假日和调休", "holidays of {countries}"),
+    "check.weekdays": ("只按星期，不算节假日", "weekdays alone, no public holidays"),
     "check.fenced": ("其中 {n} 台禁停", "fenced {n}"),
     "check.unarmed": ("（没有账号启用执行）", " (no account is armed)"),
     "check.hasty": (

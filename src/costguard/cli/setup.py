@@ -79,7 +79,7 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
                 "warnings": [str(w) for w in report.warnings],
                 "policies": [
                     {"policy": p.policy, "rule": p.rule, "mode": p.mode, "steps": list(p.steps), "matches": p.matches,
-                     "fenced": p.fenced, "hasty": p.hasty}
+                     "fenced": p.fenced, "hasty": p.hasty, "holidays": p.holidays}
                     for p in report.policies
                 ],
             }
@@ -102,6 +102,9 @@ def _policy(checked: "PolicyCheck", on: Screen) -> str:
     if checked.matches is not None:
         parts.append(on.t("check.matched", n=checked.matches))
     parts.append(on.list_comma.join(step(one, on.language) for one in checked.steps))
+    if checked.holidays is not None:
+        countries = on.list_comma.join(checked.holidays)
+        parts.append(on.t("check.holidays", countries=countries) if countries else on.t("check.weekdays"))
     if checked.fenced:
         parts.append(on.t("check.fenced", n=checked.fenced))
     if checked.hasty:

@@ -14,6 +14,7 @@ from costguard.config.yaml import Document, Loc
 from costguard.domain.time import Calendar, Calendars
 from costguard.errors import ConfigError
 from costguard.rules.fields import Strict
+from costguard.rules.schedule import OF_THE_ZONE
 
 WARN_BEFORE = timedelta(days=60)
 
@@ -63,7 +64,7 @@ def calendars(path: Path | None, label: str, errors: list[ConfigError]) -> Calen
 def check(found: Calendars, wanted: Iterable[tuple[Document, Loc, object]], errors: list[ConfigError]) -> None:
     """Every country that is asked for has data: without any, its holidays would silently be workdays."""
     for document, loc, country in wanted:
-        if isinstance(country, str) and country not in found.by_country:
+        if isinstance(country, str) and country not in (OF_THE_ZONE, *found.by_country):
             known = ", ".join(sorted(found.by_country))
             hint = f"known are {known}; write the days of {country} in a holidays_file, or holidays: null"
             errors.append(document.error(loc, f"no public holidays of {country} are known", hint=hint))

@@ -16,8 +16,10 @@ from costguard.engine.guard import fence
 from costguard.engine.ownership import with_owner
 from costguard.engine.settings import EngineSettings, Owner
 from costguard.errors import ConfigError
+from costguard.rules.fields import TimeGrammar
 from costguard.rules.match import compile_match
 from costguard.rules.policy import Policy
+from costguard.rules.schedule import OF_THE_ZONE, ScheduleWhen
 
 _NONE = timedelta()
 
@@ -25,7 +27,8 @@ _NONE = timedelta()
 @dataclass(frozen=True, slots=True)
 class PolicyCheck:
     """What one policy would do. ``matches``, ``fenced`` and ``hasty``, the spot machines that may be gone before the
-    hook has ended, are None without an inventory."""
+    hook has ended, are None without an inventory. ``holidays`` are the countries whose public holidays its workdays and
+    restdays go by, None where it names no such days."""
 
     policy: str
     rule: str
@@ -34,6 +37,7 @@ class PolicyCheck:
     matches: int | None
     fenced: int | None
     hasty: int | None
+    holidays: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +76,27 @@ def check(config: Config, resources: Iterable[Resource] | None = None) -> Report
                 matches=None if matched is None else len(matched),
                 fenced=fenced,
                 hasty=hasty,
+                holidays=_holidays(policy, config),
             )
         )
     return Report(len(config.accounts), len(config.settings.channels), config.warnings, tuple(checks))
+
+
+def _holidays(policy: Policy, config: Config) -> tuple[str, ...] | None:
+    """Of a schedule and of ``only_during``; a line that names weekdays goes by no calendar."""
+    home, countries = config.settings.timezone, set[str | None]()
+    when = policy.when
+    if isinstance(when, ScheduleWhen):
+        for line in filter(_by_calendar, (*when.off, *when.on)):
+            zone = line.timezone or home
+            countries.add(config.calendars.country_in(zone) if when.holidays == OF_THE_ZONE else when.holidays)
+    for line in filter(_by_calendar, policy.limits.only_during or ()):
+        countries.add(config.calendars.country_in(line.timezone or home))
+    return tuple(sorted(country for country in countries if country)) if countries else None
+
+
+def _by_calendar(line: TimeGrammar) -> bool:
+    return line.days in ("workdays", "restdays")
 
 
 def effective_mode(policy: Policy, config: Config) -> str:

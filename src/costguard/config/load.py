@@ -1,7 +1,7 @@
 """``load``: from files to one whole configuration, or to every mistake in every file. Never something in between."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -92,7 +92,11 @@ def load(path: Path, env: Mapping[str, str]) -> Config:
     policy_files.check_against(placed, settings, bound, findings)
     written = "prices" in settings.model_fields_set
     book = _prices(settings.prices, written=written, zone=settings.timezone, document=document, errors=errors)
-    calendars = _calendars(settings.holidays_file, settings.holidays, placed, document, errors)
+    calendars = replace(
+        _calendars(settings.holidays_file, settings.holidays, placed, document, errors),
+        home=settings.timezone.key,
+        country=settings.country(),
+    )
     if errors:
         raise ConfigErrors(_sorted(errors), language)
     return Config(

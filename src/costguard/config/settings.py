@@ -17,7 +17,7 @@ from costguard.config.metrics import MetricSource
 from costguard.config.people import Notify, Owner, Reminder, Report
 from costguard.config.sharing import SharedCost
 from costguard.config.texts import Currency, ExactRate, Language, Mode, Name
-from costguard.domain.time import parse_duration
+from costguard.domain.time import country_of, parse_duration
 from costguard.rules.fields import Duration, Percent, Strict, Zone
 from costguard.rules.policy import Texts
 
@@ -41,8 +41,6 @@ def _every(span: timedelta) -> timedelta:
         raise ValueError("must be at least 1s")
     return span
 
-
-_CHINA = frozenset({"Asia/Shanghai", "Asia/Chongqing", "Asia/Harbin", "Asia/Urumqi", "PRC"})
 
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database)]
 Listen = Annotated[str, AfterValidator(_listen)]
@@ -338,7 +336,7 @@ class Settings(Strict):
 
     def country(self) -> str | None:
         """The country whose calendar holds; None is the plain weekday rule."""
-        return self.holidays or ("CN" if str(self.timezone) in _CHINA else None)
+        return self.holidays or country_of(self.timezone)
 
     def rates(self) -> dict[str, tuple[tuple[datetime, str], ...]]:
         """Currency → (since in UTC, rate as a decimal string), ascending: as a snapshot takes them."""

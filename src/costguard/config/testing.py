@@ -24,7 +24,7 @@ from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import Answer, Decision
 from costguard.domain.finding import Outcome
 from costguard.domain.snapshot import Snapshot
-from costguard.domain.time import Calendars
+from costguard.domain.time import Calendars, country_of
 from costguard.engine.evaluate import Evaluation, evaluate, prepare, windows_needed
 from costguard.engine.ownership import with_owners
 from costguard.engine.plan import Plan, PlanFacts, plan
@@ -32,6 +32,7 @@ from costguard.engine.settings import EngineSettings
 from costguard.errors import ConfigError
 from costguard.rules.fields import Zone
 from costguard.rules.policy import Policy
+from costguard.rules.schedule import OF_THE_ZONE
 
 UNMATCHED = "unmatched"
 
@@ -51,8 +52,8 @@ class PolicyTest(Facts):
     timezone: Zone = ZoneInfo("Asia/Shanghai")
     """The default zone of the policy, and of ``now``."""
 
-    holidays: str | None = "CN"
-    """The country whose calendar holds; null is the plain weekday rule."""
+    holidays: str | None = OF_THE_ZONE
+    """Whose calendar holds; null is the plain weekday rule. Left out: CN in China's time zone, else none."""
 
     currency: Currency = "CNY"
     never_stop: Fence = Field(default_factory=Fence)
@@ -194,13 +195,14 @@ def _policy(document: Document, loc: Loc, policies: Mapping[str, Policy], errors
 def words(policy: Policy, test: PolicyTest, calendars: Calendars) -> dict[str, tuple[str, ...]]:
     """Subject → every word that holds of it: ``unmatched``, the rule's answer, messages, the next action's answer."""
     policy = policy.model_copy(update={"mode": "enforce"})
+    country = country_of(test.timezone) if test.holidays == OF_THE_ZONE else test.holidays
+    calendars = replace(calendars, home=str(test.timezone), country=country)
     settings = EngineSettings(
         fence_names=test.never_stop.names,
         fence_tags=test.never_stop.tags,
         per_hour=None,
         share=None,
         timezone=str(test.timezone),
-        holidays=test.holidays,
     )
     snapshot = fleet.snapshot(test, test.at(), test.timezone, windows_needed([policy]), calendars, test.currency)
     snapshot = with_owners(snapshot, (), {})

@@ -4,7 +4,7 @@ Nothing here reads a clock. A naive datetime is a bug and raises where it enters
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock_time
@@ -149,12 +149,13 @@ def midnight_after(at: datetime, zone: ZoneInfo) -> datetime:
     return local_midnight(at.astimezone(zone).date() + timedelta(days=1), zone)
 
 
-def next_opening(ranges: tuple[TimeRange, ...], now: datetime, calendar: Calendar) -> datetime | None:
-    """When one of ``ranges`` is next open: ``now`` if open, else its next start within 30 days."""
-    if any(r.covers(now, calendar) for r in ranges):
+def next_opening(ranges: Iterable[tuple[TimeRange, Calendar]], now: datetime) -> datetime | None:
+    """When one of ``ranges``, each by its calendar, is next open: ``now``, or its next start within 30 days."""
+    ranges = tuple(ranges)
+    if any(r.covers(now, calendar) for r, calendar in ranges):
         return now
     starts: list[datetime] = []
-    for r in ranges:
+    for r, calendar in ranges:
         local = now.astimezone(r.timezone).date()
         for offset in range(31):
             day = local + timedelta(days=offset)
@@ -168,12 +169,31 @@ def next_opening(ranges: tuple[TimeRange, ...], now: datetime, calendar: Calenda
 
 @dataclass(frozen=True, slots=True)
 class Calendars:
-    """Calendars by ISO 3166 country code; an unknown code is the plain weekday rule."""
+    """Calendars by ISO 3166 country code; an unknown code is the plain weekday rule.
+
+    ``country`` is whose holidays hold in the time zone ``home``, the configuration's.
+    """
 
     by_country: Mapping[str, Calendar] = field(default_factory=dict)
+    home: str = ""
+    country: str | None = None
+
+    def of(self, zone: ZoneInfo) -> Calendar:
+        """Of those who go by the clocks of ``zone``."""
+        return self.get(self.country_in(zone))
+
+    def country_in(self, zone: ZoneInfo) -> str | None:
+        """Whose public holidays hold in ``zone``: the configured country's at home, elsewhere as ``country_of``."""
+        return self.country if zone.key == self.home else country_of(zone)
 
     def get(self, country: str | None) -> Calendar:
         return self.by_country.get(country or "", _PLAIN)
 
 
 _PLAIN = Calendar()
+_CHINA = frozenset({"Asia/Shanghai", "Asia/Chongqing", "Asia/Chungking", "Asia/Harbin", "Asia/Urumqi", "PRC"})
+
+
+def country_of(zone: ZoneInfo) -> str | None:
+    """Whose public holidays a time zone tells: CN in mainland China's. Of others None, as it names no country."""
+    return "CN" if zone.key in _CHINA else None

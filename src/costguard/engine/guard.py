@@ -254,9 +254,8 @@ def opening_of(policy: Policy, snapshot: Snapshot, settings: EngineSettings, at:
     allowed = policy.limits.only_during
     if allowed is None:
         return at
-    zone = ZoneInfo(settings.timezone)
-    calendar = snapshot.calendars.get(settings.holidays)
-    return next_opening(tuple(grammar.to_range(zone) for grammar in allowed), at, calendar)
+    lines = [line.to_range(ZoneInfo(settings.timezone)) for line in allowed]
+    return next_opening([(line, snapshot.calendars.of(line.timezone)) for line in lines], at)
 
 
 def _outside_hours(case: Case) -> Verdict | None:

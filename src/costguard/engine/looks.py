@@ -80,11 +80,11 @@ def next_looks(climb: Climb, box: Box, now: int, loaded: int, step: int, setting
 
 def off_edges(when: ScheduleWhen, history: History) -> tuple[int, ...]:
     """When (µs) the off times of a schedule begin and end in a history."""
-    zone, calendar = ZoneInfo(history.timezone), history.calendars.get(when.holidays)
+    zone = ZoneInfo(history.timezone)
     marks: set[int] = set()
     at = history.since
     while at <= history.until + _EDGES_EVERY:
-        if (off := off_time(when, at, zone, calendar)) is not None:
+        if (off := off_time(when, at, zone, history.calendars)) is not None:
             marks.update(micros(edge) for edge in (*off.edges, off.until) if edge is not None)
         at += _EDGES_EVERY
     return tuple(sorted(marks))

@@ -23,9 +23,8 @@ class EngineSettings:
     ``enforce`` is the configuration's own mode (each account's facts hold it too).
     ``fence_names`` globs and ``fence_tags`` values are never_stop: no policy crosses them.
     ``per_hour`` and ``share`` (percent) are the limits over all policies, per account for the share; None is
-    off. ``timezone`` is the default of policies and tags (IANA), ``holidays`` the country whose calendar
-    tells workdays in ``only_during``. ``notify_default`` are channel names. ``repeat`` is how often an
-    unchanged finding is told again; None is never.
+    off. ``timezone`` is the default of policies and tags (IANA). ``notify_default`` are channel names. ``repeat`` is
+    how often an unchanged finding is told again; None is never.
 
     ``too_young`` is how long a box is left alone after it started; ``cooldown_pairs`` stops and starts of one
     box within 24 h hold it. ``call_deadline`` bounds one call of a provider and ``verify_deadline`` how
@@ -39,7 +38,6 @@ class EngineSettings:
     per_hour: int | None = 5
     share: float | None = 25.0
     timezone: str = "Asia/Shanghai"
-    holidays: str | None = None
     notify_default: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
     admins: tuple[str, ...] = ()

@@ -17,16 +17,20 @@ from pydantic import Field, model_validator
 from costguard.domain.finding import EvidenceValue, Judgement, Outcome
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Snapshot
-from costguard.domain.time import Calendar, TimeRange, format_duration
+from costguard.domain.time import Calendar, Calendars, TimeRange, format_duration
 from costguard.rules.fields import Duration, TimeGrammar
 from costguard.rules.kind import RuleKind, Words, judged, not_running, running_since, waste_of
 from costguard.rules.policy import StopWhen
 
 _BACK, _AHEAD = 16, 16  # days; no public holiday is longer
 _GAP = timedelta(minutes=10)  # what the snapshot calls a gap between cycles
+OF_THE_ZONE = "zone"
+"""What ``holidays`` is when nobody writes it: those of the time zone in force."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 Span = tuple[datetime, datetime]
+_Line = tuple[TimeRange, date, Calendar]
+"""A line of the policy with the local date of now, and the calendar that tells its workdays."""
 
 
 class ScheduleWhen(StopWhen):
@@ -35,7 +39,10 @@ class ScheduleWhen(StopWhen):
     off: tuple[TimeGrammar, ...] = Field(min_length=1, description="when boxes are off: a list of times")
     on: tuple[TimeGrammar, ...] = Field((), description="when they may run although `off` says otherwise")
     holidays: str | None = Field(
-        "CN", pattern=r"^[A-Z]{2}$", description="whose public holidays count, as a country code; null for none"
+        OF_THE_ZONE,
+        pattern=rf"^([A-Z]{{2}}|{OF_THE_ZONE})$",
+        description="whose public holidays count, as a country code; null for none; zone: CN for lines in a time zone "
+        "of mainland China, none for others, and the configuration's `holidays` for those in its own",
     )
     catch_up: Duration = Field(timedelta(minutes=30), description="how late an edge is still caught up after a gap")
 
@@ -58,10 +65,10 @@ class OffTime:
     until: datetime | None
 
 
-def off_time(when: ScheduleWhen, now: datetime, zone: ZoneInfo, calendar: Calendar) -> OffTime | None:
+def off_time(when: ScheduleWhen, now: datetime, zone: ZoneInfo, calendars: Calendars) -> OffTime | None:
     """The off time at ``now``; None while boxes may run. ``zone`` is for lines without a zone of their own."""
-    off, on = (tuple(_of_today(line.to_range(zone), now) for line in lines) for lines in (when.off, when.on))
-    marks, stretches = _around(off, on, calendar)
+    off, on = (tuple(_line(when, line, now, zone, calendars) for line in lines) for lines in (when.off, when.on))
+    marks, stretches = _around(off, on)
     stretch = next((s for s in stretches if s[0] <= now < s[1]), None)
     if stretch is None:
         return None
@@ -70,19 +77,21 @@ def off_time(when: ScheduleWhen, now: datetime, zone: ZoneInfo, calendar: Calend
     return OffTime(edges, end if end < now + timedelta(days=_AHEAD - 1) else None)
 
 
-def _of_today(times: TimeRange, now: datetime) -> tuple[TimeRange, date]:
-    """With the local date of ``now``."""
-    return times, now.astimezone(times.timezone).date()
+def _line(when: ScheduleWhen, line: TimeGrammar, now: datetime, zone: ZoneInfo, calendars: Calendars) -> _Line:
+    times = line.to_range(zone)
+    return times, now.astimezone(times.timezone).date(), _calendar(when, times.timezone, calendars)
+
+
+def _calendar(when: ScheduleWhen, zone: ZoneInfo, calendars: Calendars) -> Calendar:
+    return calendars.of(zone) if when.holidays == OF_THE_ZONE else calendars.get(when.holidays)
 
 
 # A fleet, and a replay all the more, asks the same of one day again and again.
 @lru_cache(maxsize=64)
-def _around(
-    off: tuple[tuple[TimeRange, date], ...], on: tuple[tuple[TimeRange, date], ...], calendar: Calendar
-) -> tuple[tuple[datetime, ...], tuple[Span, ...]]:
+def _around(off: tuple[_Line, ...], on: tuple[_Line, ...]) -> tuple[tuple[datetime, ...], tuple[Span, ...]]:
     """Within the days around each line's date: the moments that count as edges inside an off time, and the off times,
     both in order."""
-    offs, ons = (tuple(span for line in lines for span in _spans(*line, calendar)) for lines in (off, on))
+    offs, ons = (tuple(span for line in lines for span in _spans(*line)) for lines in (off, on))
     stretches = tuple(_without(_merged(offs), _merged(ons)))
     marks = {*(s[0] for s in stretches), *(span[0] for span in offs), *(span[1] for span in ons)}
     return tuple(sorted(marks)), stretches
@@ -122,13 +131,14 @@ def _without(spans: Sequence[Span], holes: Sequence[Span]) -> Iterator[Span]:
 
 def judge(when: ScheduleWhen, resources: Sequence[Resource], snapshot: Snapshot) -> Iterator[Judgement]:
     now, zone = snapshot.now, ZoneInfo(snapshot.timezone)
-    calendar = snapshot.calendars.get(when.holidays)
-    off = off_time(when, now, zone, calendar)
+    off = off_time(when, now, zone, snapshot.calendars)
     gaps = (*snapshot.gaps, (snapshot.last_run or _NEVER, now))
     seen = () if off is None else tuple(edge for edge in off.edges if not _missed(edge, gaps, when.catch_up))
-    uncalendared = calendar.years and now.astimezone(zone).year not in calendar.years
+    zones = {line.timezone or zone for line in (*when.off, *when.on)}
+    known = ((now.astimezone(one).year, _calendar(when, one, snapshot.calendars).years) for one in zones)
+    uncalendared = any(years and year not in years for year, years in known)
     for resource in resources:
-        yield not_running(resource) or _one(resource, snapshot, off, seen, bool(uncalendared))
+        yield not_running(resource) or _one(resource, snapshot, off, seen, uncalendared)
 
 
 def _missed(edge: datetime, gaps: Sequence[Span], catch_up: timedelta) -> bool:

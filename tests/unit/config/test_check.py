@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from costguard.config.check import Report, check
 from costguard.config.load import load
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
@@ -92,3 +94,28 @@ def test_enforce_that_nothing_is_armed_for_says_so(tmp_path: Path) -> None:
     told = report(tmp_path, "mode: enforce\n")
     assert [warning.message for warning in told.warnings] == ["nothing acts: enforce_accounts is empty"]
     assert told.policies[0].mode == "enforce (no account is armed)"
+
+
+@pytest.mark.parametrize(
+    ("settings", "when", "limits", "holidays"),
+    [
+        ("", "off: [{days: restdays}]", "", ("CN",)),
+        ("timezone: Europe/Berlin\n", "off: [{days: restdays}]", "", ()),
+        ("timezone: Europe/Berlin\n", "off: [{days: restdays}], holidays: CN", "", ("CN",)),
+        ("", "off: [{days: restdays}], holidays: null", "", ()),
+        ("", "off: [{days: mon-fri}]", "", None),
+        ("", "off: [{days: workdays, timezone: Europe/Berlin}]", "", ()),
+        ("timezone: Europe/Berlin\n", "off: [{days: sat}]", "only_during: [{days: workdays}]", ()),
+    ],
+)
+def test_whose_holidays_a_policy_goes_by(
+    tmp_path: Path, settings: str, when: str, limits: str, holidays: object
+) -> None:
+    """D13: nobody has to find out on 1 October."""
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "a.yaml").write_text(
+        f"policies: [{{name: n, rule: schedule, match: all, when: {{{when}}}, respond: [{{do: notify}}], "
+        f"limits: {{{limits}}}}}]\n"
+    )
+    (tmp_path / "costguard.yaml").write_text(SETTINGS + settings)
+    assert check(load(tmp_path / "costguard.yaml", {})).policies[0].holidays == holidays

@@ -106,7 +106,7 @@ def test_holidays_and_make_up_days() -> None:
 def test_opening_is_open_and_never_in_the_past(naive: datetime, zone: ZoneInfo) -> None:
     now = naive.replace(tzinfo=UTC)
     ranges = (TimeRange("workdays", clock(20), clock(7), zone), TimeRange("restdays", None, None, zone))
-    opening = next_opening(ranges, now, PLAIN)
+    opening = next_opening([(r, PLAIN) for r in ranges], now)
     assert opening is not None
     assert opening >= now
     assert any(r.covers(opening, PLAIN) for r in ranges)

@@ -260,11 +260,19 @@ def test_waste_may_be_released_without_activity() -> None:
 def test_holidays_move_only_during() -> None:
     """D13: a Sunday that is worked, a Thursday that is off."""
     workdays = idle_policy(limits={"only_during": [{"days": "workdays", "timezone": "Asia/Shanghai"}]})
-    off = Calendars({"CN": Calendar(off=frozenset({day(2026, 3, 5)}), years=frozenset({2026}))})
-    given = case(policy=workdays, snapshot={"calendars": off}, settings=EngineSettings(holidays="CN"))
+    off = Calendars({"CN": Calendar(off=frozenset({day(2026, 3, 5)}), years=frozenset({2026}))}, "Asia/Shanghai", "CN")
+    given = case(policy=workdays, snapshot={"calendars": off})
     assert guard(given).code is GuardCode.OUTSIDE_HOURS
     assert guard(given).until == datetime(2026, 3, 5, 16, tzinfo=UTC)
-    assert guard(replace(given, settings=EngineSettings())).code is GuardCode.OK
+    assert guard(case(policy=workdays, snapshot={"calendars": replace(off, country=None)})).code is GuardCode.OK
+
+
+def test_a_line_goes_by_the_holidays_of_its_own_clocks() -> None:
+    """D13: China's holidays are no rest days in Berlin, whatever the configuration's time zone is."""
+    off = Calendars({"CN": Calendar(off=frozenset({day(2026, 3, 5)}), years=frozenset({2026}))}, "Asia/Shanghai", "CN")
+    for zone, code in (("Europe/Berlin", GuardCode.OK), ("Asia/Urumqi", GuardCode.OUTSIDE_HOURS)):
+        policy = idle_policy(limits={"only_during": [{"days": "workdays", "timezone": zone}]})
+        assert guard(case(policy=policy, snapshot={"calendars": off})).code is code
 
 
 def test_cooldown_names_who_restarts_it() -> None:

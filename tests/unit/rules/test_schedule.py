@@ -128,9 +128,8 @@ def test_on_beats_off_and_its_end_is_an_edge() -> None:
 def test_one_sided_and_over_midnight(line: dict[str, Any], inside: str, outside: str) -> None:
     """D01, D09: the weekday is that of the local date on which a line begins."""
     rule = when(off=[line])
-    calendar = Calendar()
-    assert off_time(rule, at(inside), SHANGHAI, calendar) is not None
-    assert off_time(rule, at(outside), SHANGHAI, calendar) is None
+    assert off_time(rule, at(inside), SHANGHAI, Calendars()) is not None
+    assert off_time(rule, at(outside), SHANGHAI, Calendars()) is None
 
 
 def test_equal_ends_and_a_short_catch_up_are_refused() -> None:
@@ -150,18 +149,18 @@ def test_both_nights_on_which_clocks_change(night: str, hours: int) -> None:
     """D03: 19:00 to 07:00 in London is 11, 13 and 12 hours long, and begins at 19:00 on the wall each time."""
     rule = when(off=[{"days": "daily", "from": "19:00", "to": "07:00", "timezone": "Europe/London"}])
     begin = at(f"{night}T19:00", LONDON)
-    off = off_time(rule, begin + timedelta(hours=2), SHANGHAI, Calendar())
+    off = off_time(rule, begin + timedelta(hours=2), SHANGHAI, Calendars())
     assert off == OffTime((begin,), begin + timedelta(hours=hours))
-    assert off_time(rule, begin - MIN, SHANGHAI, Calendar()) is None
+    assert off_time(rule, begin - MIN, SHANGHAI, Calendars()) is None
 
 
 def test_times_that_a_clock_skips_or_repeats() -> None:
     """D03: 01:30 in London does not exist on 29 March and exists twice on 25 October."""
     rule = when(off=[{"days": "daily", "from": "01:30", "to": "05:00", "timezone": "Europe/London"}])
-    spring = off_time(rule, at("2026-03-29T03:00", LONDON), SHANGHAI, Calendar())
+    spring = off_time(rule, at("2026-03-29T03:00", LONDON), SHANGHAI, Calendars())
     assert spring is not None
     assert spring.edges == (datetime(2026, 3, 29, 1, 0, tzinfo=UTC),), "the first instant after the gap"
-    autumn = off_time(rule, at("2026-10-25T04:00", LONDON), SHANGHAI, Calendar())
+    autumn = off_time(rule, at("2026-10-25T04:00", LONDON), SHANGHAI, Calendars())
     assert autumn is not None
     assert autumn.edges == (datetime(2026, 10, 25, 0, 30, tzinfo=UTC),), "the first of the two"
 
@@ -171,15 +170,38 @@ HOLIDAY = Calendar(frozenset({date(2026, 6, 11)}), frozenset({date(2026, 6, 13)}
 
 def test_holidays_are_off_and_make_up_days_are_worked() -> None:
     """D13: a Thursday off, and a Saturday worked for it."""
-    fields = {"calendars": Calendars({"CN": HOLIDAY})}
+    fields = {"calendars": Calendars({"CN": HOLIDAY}, "Asia/Shanghai", "CN")}
     assert said(when(), "2026-06-11T14:00", "2026-06-10T09:00", **fields) == "fires: off_time"
     assert said(when(), "2026-06-13T14:00", "2026-06-13T09:00", **fields) == "on_time"
     assert said(when(holidays=None), "2026-06-11T14:00", "2026-06-11T09:00", **fields) == "on_time"
 
 
+@pytest.mark.parametrize(
+    ("zone", "line_zone", "country", "holidays", "expected"),
+    [
+        ("Asia/Shanghai", None, "CN", {}, "fires: off_time"),
+        ("Europe/Berlin", None, None, {}, "on_time"),
+        ("America/New_York", None, None, {"holidays": "CN"}, "fires: off_time"),
+        ("Europe/Berlin", None, "CN", {}, "fires: off_time"),  # its country is written in costguard.yaml
+        ("Asia/Shanghai", "Europe/Berlin", "CN", {}, "on_time"),
+        ("Europe/Berlin", "Asia/Shanghai", None, {}, "fires: off_time"),
+        ("Asia/Shanghai", None, "CN", {"holidays": None}, "on_time"),
+    ],
+)
+def test_whose_holidays_count_when_nobody_says(
+    zone: str, line_zone: str | None, country: str | None, holidays: dict[str, Any], expected: str
+) -> None:
+    """D13: those of the clocks that a line goes by; a Thursday off in China is a workday in Berlin."""
+    rule = when(off=[{"days": "restdays", "timezone": line_zone}], **holidays)
+    calendars = Calendars({"CN": HOLIDAY}, zone, country)
+    noon = datetime(2026, 6, 11, 12, tzinfo=ZoneInfo(line_zone or zone)).astimezone(UTC)
+    answer = only(rule, moment(noon, noon - timedelta(days=2), calendars=calendars, timezone=zone))
+    assert f"{answer.outcome.value}: {answer.reason}".removeprefix("clear: ") == expected
+
+
 def test_a_year_without_data_falls_back_to_weekdays_and_says_so() -> None:
     """D12."""
-    fields = {"calendars": Calendars({"CN": HOLIDAY})}
+    fields = {"calendars": Calendars({"CN": HOLIDAY}, "Asia/Shanghai", "CN")}
     answer = only(when(), moment(at("2027-01-01T21:00"), at("2027-01-01T09:00"), **fields))
     assert answer.outcome is Outcome.FIRES
     assert answer.evidence["holidays_unknown"] is True
@@ -214,14 +236,14 @@ def test_off_time_is_what_the_lines_cover(
     now: datetime, name: str, off: list[dict[str, Any]], on: list[dict[str, Any]], calendar: Calendar
 ) -> None:
     """Over 2024–2032 in six zones: off exactly where a line of off covers the moment and none of on does."""
-    rule, zone = when(off=off, on=on), ZoneInfo(name)
+    rule, zone = when(off=off, on=on, holidays="XX"), ZoneInfo(name)
 
     def covered(moment: datetime) -> bool:
         return any(x.to_range(zone).covers(moment, calendar) for x in rule.off) and not any(
             x.to_range(zone).covers(moment, calendar) for x in rule.on
         )
 
-    found = off_time(rule, now, zone, calendar)
+    found = off_time(rule, now, zone, Calendars({"XX": calendar}))
     assert (found is not None) == covered(now)
     if found is not None:
         assert list(found.edges) == sorted(found.edges)
@@ -235,8 +257,8 @@ def test_off_time_is_what_the_lines_cover(
 def test_one_night_is_one_edge(now: datetime, name: str, minutes: int) -> None:
     """However often it is looked at: the same edge all night, so one ladder."""
     rule, zone = when(off=[{"days": "daily", "from": "20:00", "to": "08:00"}]), ZoneInfo(name)
-    first = off_time(rule, now, zone, Calendar())
-    later = off_time(rule, now + minutes * MIN, zone, Calendar())
+    first = off_time(rule, now, zone, Calendars())
+    later = off_time(rule, now + minutes * MIN, zone, Calendars())
     if first is not None and first.until is not None and now + minutes * MIN < first.until:
         assert later == first
 
