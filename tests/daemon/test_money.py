@@ -19,6 +19,7 @@ from costguard.daemon import levers
 from costguard.domain.budget import Basis
 from costguard.domain.ledger import LedgerKind
 from costguard.domain.money import Money
+from costguard.engine.budgets import budgets
 from costguard.errors import UsageError
 from costguard.store import inventory, ledger, savings, states
 from costguard.testing.clock import FakeClock
@@ -60,6 +61,18 @@ policies:
     match: all
     when: {amount: "%s CNY", period: month}
     respond: [{do: notify}]
+"""
+
+
+BUDGETS = """\
+policies:
+  - {name: team, rule: budget, match: {teams: [nlp]}, when: {amount: "9000 CNY"}, respond: [{do: notify}]}
+  - name: machines
+    rule: budget
+    match: all
+    when: {amount: "9000 CNY", services: ["Elastic*"]}
+    respond: [{do: notify}]
+  - {name: all, rule: budget, match: all, when: {amount: "9000 CNY"}, respond: [{do: notify}]}
 """
 
 
@@ -264,6 +277,45 @@ def test_a_budget_in_the_daemon_counts_the_bill_where_it_knows_better(memory_pat
     assert document["budgets"][0]["spent"] == document["total"]["amount"]
     support = [row.money for row in billed if row.service == "Support"]
     assert support == [Money.of(500, "CNY")]
+
+
+def test_a_budget_in_the_daemon_is_the_one_that_spend_tells(memory_path: Path) -> None:
+    """I19 I24: what a box of the team cost stays the team's when the box is gone, and days that no bill knows yet
+    count in the bill's service."""
+    path = write(
+        memory_path,
+        machine("a", created="-1d", tags={"team": "nlp"}),
+        machine("b", created="-1d", tags={"team": "nlp"}, charge="spot"),
+        start=NOVEMBER.isoformat(),
+        people=[{"who": "market", "do": "reclaim", "machine": "b", "at": "3d1h"}],
+    )
+    clock = FakeClock(NOVEMBER)
+    opened(memory_path, path, clock).close()
+    (memory_path / "policies.yaml").write_text(BUDGETS, "utf-8")
+    app = App.open(load(memory_path / "costguard.yaml", {}), clock, migrate=True, threads=1)
+
+    def spent() -> tuple[dict[str, Any], dict[str, Any]]:
+        with app.database.read() as conn:
+            snapshot = app.builder.build(conn, clock.now())
+        ways = (budgets(app.policies.values(), snapshot), run_spend(app)["budgets"])
+        ruled, told = ({line["policy"]: line["spent"] for line in lines} for lines in ways)
+        return ruled, told
+
+    try:
+        app.poll()
+        for _ in range(8):
+            clock.advance(12 * HOUR)
+            app.poll()
+        before, told_before = spent()
+        assert app.biller.charges(app.accounts["acc"])
+        after, told_after = spent()
+    finally:
+        app.close()
+    assert (before, after) == (told_before, told_after)
+    assert before["team"] == before["all"]
+    assert amount(before["machines"]) == Money.zero("CNY"), "only the bill knows its services"
+    disk_days = amount(after["all"]) - amount(after["machines"])
+    assert Money.zero("CNY") < disk_days < Money.of(40, "CNY")
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

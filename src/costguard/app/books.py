@@ -48,19 +48,21 @@ def unrecorded(
 
 def known_bills(
     app: App, conn: Connection, start: datetime, until: datetime, known: Sequence[Resource]
-) -> tuple[tuple[datetime, Spend], ...]:
-    """The rows of every basis of the bills of [start, until), each with the moment from which it was known."""
+) -> tuple[tuple[tuple[datetime, Spend], ...], Mapping[ResourceRef, str]]:
+    """The rows of every basis of the bills of [start, until), each with the moment from which it was known; and what
+    the bills call the services of resources."""
     zone = app.config.settings.timezone
-    rows = Billed().rows(
+    bill = Billed().bill(
         conn, start, until, zone, statuses=(), known=known, owners=app.settings.owners, bases=tuple(Basis)
     )
     imported: dict[str, list[datetime]] = defaultdict(list)
     for one in imports.imports(conn):
         imported[one.account].append(one.at)
     late = {name: _delay(account) for name, account in app.accounts.items()}
-    return tuple(
-        (known_at(row, sorted(imported[row.account]), late.get(row.account, _BILL_DELAY)), row) for row in rows
+    rows = tuple(
+        (known_at(row, sorted(imported[row.account]), late.get(row.account, _BILL_DELAY)), row) for row in bill.rows
     )
+    return rows, bill.services
 
 
 def known_at(row: Spend, imported: Sequence[datetime], delay: timedelta) -> datetime:

@@ -241,9 +241,11 @@ def _books(
     boxes = [r for r in everything if r.ref.kind in COMPUTE]
     recorded = intervals(conn, start, until, everything)
     runs = recorded_runs(conn, boxes, start, until, series)
+    bills, services = known_bills(app, conn, start, until, everything)
     return Books(
         intervals=(*recorded, *unrecorded(boxes, runs, recorded)),
-        bills=known_bills(app, conn, start, until, everything),
+        bills=bills,
+        services=services,
         balances=balances(app, conn, since),
         others=tuple(r for r in everything if r.ref.kind not in COMPUTE and r.state is not State.GONE),
     )

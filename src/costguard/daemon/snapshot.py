@@ -24,7 +24,7 @@ from costguard.domain.time import local_midnight
 from costguard.domain.usage import MONITOR, Metric, UsageWindow, WindowSpec, monitor_of
 from costguard.engine.evaluate import windows_needed
 from costguard.engine.meter import not_seen, priced_later, spend
-from costguard.engine.ownership import with_owners
+from costguard.engine.ownership import with_owner
 from costguard.engine.settings import Owner
 from costguard.prometheus.read import ceil
 from costguard.rules.budget import BudgetWhen
@@ -84,6 +84,8 @@ class SnapshotBuilder:
         settings = self.config.settings
         accounts = {name: account.facts(now) for name, account in self.accounts.items()}
         known = [r for r in inventory.resources(conn) if r.ref.account in accounts]
+        claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
+        named = {r.ref: with_owner(r, self.owners, claims.get(r.ref)) for r in known}
         running = {r.ref: r.started_at for r in known if r.state is State.RUNNING and (refs is None or r.ref in refs)}
         told = sources.sources(conn)
         # What a metrics source said that is no longer configured is no news of any box.
@@ -91,10 +93,10 @@ class SnapshotBuilder:
         # A look at one box has just read its use; a cycle knows what the last poll brought.
         whole = refs is None and usage_until is None
         ago = _read_ago(statuses, now) if whole else {}
-        snapshot = Snapshot(
+        return Snapshot(
             now=now,
             accounts=accounts,
-            resources={r.ref: r for r in known},
+            resources=named,
             usage=self._windows(
                 conn,
                 usage_until or now,
@@ -110,7 +112,7 @@ class SnapshotBuilder:
             disputed_until=levers.disputed_until(conn, now),
             spot_prices=facts.told_of(conn, prices.holding(conn, ChargeType.SPOT, now - self._dwell, now)),
             on_demand_prices=prices.in_effect(conn, now, ChargeType.ON_DEMAND),
-            spend=self._spend(conn, now, known, statuses) if asked & _SPENDERS else (),
+            spend=self._spend(conn, now, known, named, claims, statuses) if asked & _SPENDERS else (),
             gaps=facts.gaps(conn),
             unattached_since=facts.unattached(conn) if "waste" in asked else {},
             quotas=facts.quotas(conn) if "quota" in asked else (),
@@ -128,8 +130,6 @@ class SnapshotBuilder:
             told_by=tellers(settings.metrics, accounts),
             is_leader=leader,
         )
-        claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
-        return with_owners(snapshot, self.owners, claims)
 
     def delay_of(
         self,
@@ -182,16 +182,29 @@ class SnapshotBuilder:
         return usage.windows(conn, self.specs, now, delay, period, running.keys(), running, now)
 
     def _spend(
-        self, conn: Connection, now: datetime, known: Sequence[Resource], statuses: Sequence[SourceStatus]
+        self,
+        conn: Connection,
+        now: datetime,
+        known: Sequence[Resource],
+        named: Mapping[ResourceRef, Resource],
+        claims: Mapping[ResourceRef, str],
+        statuses: Sequence[SourceStatus],
     ) -> tuple[Spend, ...]:
-        """Estimates from state intervals, and the bills in the bases that some rule counts by."""
+        """Estimates from state intervals, and the bills in the bases that some rule counts by.
+
+        What is gone still costs what it cost, whoever had it; and estimates bear the bill's names of services, so that
+        both sides of a day meet in one sum.
+        """
         zone = self.config.settings.timezone
         since = local_midnight((now - _SPEND).astimezone(zone).date(), zone)
         asked = {p.when.basis for p in self.config.policies if isinstance(p.when, BudgetWhen)}
-        bill = self.billed.rows(
-            conn, since, now, zone, statuses=statuses, known=known, owners=self.owners, bases=asked | {Basis.PAYABLE}
-        )
-        return (*spend(intervals(conn, since, now, known), since, now, zone), *bill)
+        gone = inventory.gone_since(conn, since)
+        bill = self.billed.bill(
+            conn, since, now, zone, statuses=statuses, known=[*known, *gone], owners=self.owners,
+            bases=asked | {Basis.PAYABLE},
+        )  # fmt: skip
+        theirs = [*named.values(), *(with_owner(r, self.owners, claims.get(r.ref)) for r in gone)]
+        return (*spend(intervals(conn, since, now, theirs), since, now, zone, bill.services), *bill.rows)
 
 
 def _read_ago(statuses: Iterable[SourceStatus], now: datetime) -> dict[tuple[str, bool], timedelta]:

@@ -176,11 +176,13 @@ class Books:
     """What was recorded of money, from 35 days before the history on.
 
     ``intervals`` are what ran or lay there at what price; ``bills`` the rows of bills with the moment from which each
-    was known; ``balances`` in the order of time; ``others`` the resources that are no boxes, as they are today.
+    was known; ``services`` what these call the service of a resource; ``balances`` in the order of time; ``others`` the
+    resources that are no boxes, as they are today.
     """
 
     intervals: tuple[Interval, ...] = ()
     bills: tuple[tuple[datetime, Spend], ...] = ()
+    services: Mapping[ResourceRef, str] = field(default_factory=dict)
     balances: tuple[Balance, ...] = ()
     others: tuple[Resource, ...] = ()
 

@@ -236,13 +236,16 @@ class _Books:
     def __init__(self, history: History, zone: ZoneInfo) -> None:
         self.zone, self.books = zone, history.books
         start = local_midnight((history.since - SPEND_BACK).astimezone(zone).date(), zone)
-        self.rows = sorted(spend(self.books.intervals, start, history.until, zone), key=lambda row: row.start)
+        self.rows = sorted(self._spend(start, history.until), key=lambda row: row.start)
         self.starts = [row.start for row in self.rows]
 
     def at(self, now: datetime) -> tuple[Spend, ...]:
         midnight = local_midnight(now.astimezone(self.zone).date(), self.zone)
         first = bisect_left(self.starts, now - SPEND_BACK)
         whole = self.rows[first : bisect_left(self.starts, midnight)]
-        today = spend(self.books.intervals, midnight, now, self.zone) if midnight < now else ()
+        today = self._spend(midnight, now) if midnight < now else ()
         billed = (row for known_at, row in self.books.bills if known_at <= now and row.start >= now - SPEND_BACK)
         return (*whole, *today, *billed)
+
+    def _spend(self, start: datetime, end: datetime) -> Iterator[Spend]:
+        return spend(self.books.intervals, start, end, self.zone, self.books.services)

@@ -13,11 +13,10 @@ from zoneinfo import ZoneInfo
 from costguard.domain.budget import Basis, Spend
 from costguard.domain.codec import encode
 from costguard.domain.money import Money, total
-from costguard.domain.time import local_midnight
 from costguard.engine.billing import Bill
 from costguard.engine.sharing import Sharing
 from costguard.rules.currency import Rates
-from costguard.rules.spending import SETTLED
+from costguard.rules.spending import closed, counting
 
 UNALLOCATED = "unallocated"
 DIMENSIONS = ("account", "owner", "team", "project", "service", "day", "resource")
@@ -190,26 +189,14 @@ class SpendBook:
         return start.astimezone(self.zone).date(), (end - timedelta(microseconds=1)).astimezone(self.zone).date()
 
     def _chosen(self, *, people: bool) -> list[tuple[date, Spend]]:
-        """The rows that count: of each account's day either the bill's or the estimate's.
-
-        ``people``: where a day's bill names no resource, the estimate says who used it, and what the bill is more or
-        less than that is nobody's.
-        """
+        """The rows that count of each account's day (see :func:`costguard.rules.spending.counting`)."""
         sides: dict[tuple[date, str], tuple[list[Spend], list[Spend]]] = {}
         for which, rows in enumerate((self._estimates, self._billed)):
             for day, row in rows:
                 sides.setdefault((day, row.account), ([], []))[which].append(row)
         found: list[tuple[date, Spend]] = []
-        for (day, account), (estimates, bill) in sides.items():
-            estimate, billed = (sum(row.money.nanos for row in rows) for rows in (estimates, bill))
-            settled = local_midnight(day + _DAY, self.zone) + SETTLED <= self.now
-            if not bill or (estimates and not settled and billed < estimate):
-                chosen = estimates
-            elif people and estimates and all(row.ref is None for row in bill):
-                rest = replace(bill[0], money=Money(billed - estimate, self.currency), account=account)
-                chosen = [*estimates, rest]
-            else:
-                chosen = bill
+        for (day, _), (estimates, bill) in sides.items():
+            chosen = counting(estimates, bill, closed=closed(day, self.now, self.zone), people=people)
             found += [(day, row) for row in chosen]
         return found
 

@@ -134,7 +134,7 @@ def _day(
     high = score >= _SENSITIVITY[when.sensitivity] and spent - middle >= when.floor.per_hour.per_hour_for(_DAY)
     if high:
         mine = [row for row in rows if start <= row.start < local_midnight(day + _DAY, zone)]
-        evidence["drivers"] = drivers(mine, snapshot, start)
+        evidence["drivers"] = drivers(mine, snapshot, zone, start)
         return Judgement(subject, Outcome.FIRES, "far_above_usual", start, evidence, None, start)
     if apart:
         return Judgement(subject, Outcome.UNKNOWN, "no_rate", None, evidence, None, start)

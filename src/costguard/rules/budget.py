@@ -109,7 +109,7 @@ def _book(when: BudgetWhen, resources: Sequence[Resource], snapshot: Snapshot, z
         "spent": spent, "amount": when.amount, "used": _percent(spent, when.amount), "period": when.period,
         "period_start": period.start, "period_end": period.end, "basis": when.basis.value, "forecast": forecast,
         "gone_at": _gone_at(when.amount - spent, resources, snapshot, period.end), "estimated": sums.estimated,
-        "drivers": drivers(rows, snapshot, period.start), "apart": sums.apart,
+        "drivers": drivers(rows, snapshot, zone, period.start), "apart": sums.apart,
         "unpriced": sum(1 for r in resources if r.is_running and r.price is None),
     }  # fmt: skip
     if strange:

@@ -43,6 +43,8 @@ class Rates:
 
     def convert(self, money: Money, at: datetime) -> Money | None:
         """In the reporting currency (half-even to nanos); None without a rate."""
+        if money.currency == self.currency:
+            return money
         found = self.rate(money.currency, at)
         return None if found is None else Money(money.times(found[0]).nanos, self.currency)
 

@@ -6,7 +6,7 @@ from then on the bill does. Amounts without an exchange rate stay apart and are 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from statistics import median_low
 from typing import Literal
@@ -115,19 +115,44 @@ def spending(rows: Iterable[Spend], snapshot: Snapshot, zone: ZoneInfo, currency
     days: dict[date, Money] = defaultdict(lambda: Money.zero(currency))
     guessed = False
     for (day, _), sides in both.items():
-        money, estimated = _settled(sides, local_midnight(day + _DAY, zone) + SETTLED <= snapshot.now)
+        money, estimated = _settled(sides, closed(day, snapshot.now, zone))
         days[day] += money
         guessed |= estimated
     return Spending(currency, dict(sorted(days.items())), total(apart), guessed)
 
 
-def _settled(sides: Mapping[bool, Money], closed: bool) -> tuple[Money, bool]:
+def _settled(sides: Mapping[bool, Money], over: bool) -> tuple[Money, bool]:
     """What counts of a day's bill and estimate, and whether that is the estimate."""
     bill, estimate = sides.get(False), sides.get(True)
-    if bill is None or (estimate is not None and not closed and bill < estimate):
+    if bill is None or (estimate is not None and not over and bill < estimate):
         assert estimate is not None, "a day has a bill or an estimate"
         return estimate, True
     return bill, False
+
+
+def closed(day: date, now: datetime, zone: ZoneInfo) -> bool:
+    """Whether a day has been over for so long that its bill counts, whatever the estimate was."""
+    return local_midnight(day + _DAY, zone) + SETTLED <= now
+
+
+def counting(estimates: Sequence[Spend], bill: Sequence[Spend], *, closed: bool, people: bool) -> Sequence[Spend]:
+    """The rows that count of one account's day, in one currency: either the bill's or the estimate's.
+
+    ``people``: where the bill names nobody, the estimate says who used it. It stands in the bill's dearest service;
+    what the bill is more or less than that, and all its other services, stay nobody's.
+    """
+    estimate, billed = (sum(row.money.nanos for row in rows) for rows in (estimates, bill))
+    if not bill or (estimates and not closed and billed < estimate):
+        return estimates
+    if people and estimates and _names_nobody(bill):
+        dearest = max(bill, key=lambda row: row.money.nanos)
+        return [*estimates, *bill, replace(dearest, money=Money(-estimate, dearest.money.currency))]
+    return bill
+
+
+def _names_nobody(bill: Sequence[Spend]) -> bool:
+    """Whether a bill's rows of one day tell neither resources nor people: the same holds for all of them."""
+    return all(row.ref is None for row in bill) and len({(row.owner, row.team, row.project) for row in bill}) == 1
 
 
 def outliers(days: Mapping[date, Money], first: date) -> dict[date, Money]:
@@ -147,15 +172,29 @@ def outliers(days: Mapping[date, Money], first: date) -> dict[date, Money]:
     return found
 
 
-def drivers(rows: Iterable[Spend], snapshot: Snapshot, start: datetime, most: int = 3) -> tuple[tuple[str, Money], ...]:
-    """What cost most since ``start``: names of resources or services with their money in the reporting currency."""
+def drivers(
+    rows: Iterable[Spend], snapshot: Snapshot, zone: ZoneInfo, start: datetime, most: int = 3
+) -> tuple[tuple[str, Money], ...]:
+    """What cost most since ``start``: names of resources or services with their money in the reporting currency.
+
+    Of each day what counts, so all of them together are what was spent.
+    """
     rates = Rates(snapshot.currency, snapshot.exchange_rates)
-    groups: dict[str, list[Money]] = defaultdict(list)
+    sides: dict[tuple[date, str], tuple[list[Spend], list[Spend]]] = defaultdict(lambda: ([], []))
     for row in rows:
-        if row.start >= start:
-            resource = snapshot.resources.get(row.ref) if row.ref is not None else None
-            name = resource.name if resource is not None else row.ref.id if row.ref is not None else row.service
-            groups[name].append(row.money)
-    sums = [(name, rates.total(amounts, snapshot.now).money) for name, amounts in groups.items()]
-    sums.sort(key=lambda pair: (-pair[1].nanos, pair[0]))
-    return tuple(sums[:most])
+        if row.start >= start and (money := rates.convert(row.money, row.start)) is not None:
+            place = sides[row.start.astimezone(zone).date(), row.account]
+            place[0 if row.estimated else 1].append(row if money is row.money else replace(row, money=money))
+    sums: dict[str, int] = defaultdict(int)
+    for (day, _), (estimates, bill) in sides.items():
+        for row in counting(estimates, bill, closed=closed(day, snapshot.now, zone), people=True):
+            sums[_name(row, snapshot)] += row.money.nanos
+    dearest = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
+    return tuple((name, Money(nanos, snapshot.currency)) for name, nanos in dearest[:most])
+
+
+def _name(row: Spend, snapshot: Snapshot) -> str:
+    if row.ref is None:
+        return row.service
+    resource = snapshot.resources.get(row.ref)
+    return (resource.name if resource is not None else "") or row.ref.id

@@ -111,6 +111,11 @@ def resources(
     return tuple(_shown(one) for one in _known(conn.execute(query)))
 
 
+def gone_since(conn: Connection, at: datetime) -> tuple[Resource, ...]:
+    """The resources that were found gone at ``at`` or later, in no order."""
+    return tuple(_shown(one) for one in _known(conn.execute(select(table).where(table.c.gone_at >= at))))
+
+
 def resource(conn: Connection, ref: ResourceRef) -> Resource | None:
     """One resource by its ref, also when it is gone."""
     return next((_shown(one) for one in _known(conn.execute(select(table).where(table.c.ref == ref)))), None)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from costguard.domain.budget import Basis, Spend
 from costguard.domain.money import Money
+from costguard.engine.attribution import Attribution
 from costguard.engine.billing import Bill
+from costguard.engine.sharing import SharedCost, Sharing
 from costguard.engine.spend import DIMENSIONS, Line, SpendBook, drivers, rates_json
 from costguard.rules.currency import Rates
 from costguard.testing.builders import NOW, cny, make_ref, make_spend, usd
@@ -82,6 +85,35 @@ def test_a_bill_without_resources_leaves_the_split_to_the_estimate() -> None:
         "li": cny("60"), "wu": cny("30"), "unallocated": cny("10"),
     }  # fmt: skip
     assert next((line.key, line.amount) for line in found.by("service", SINCE, NOW)) == ("EC2", cny("100"))
+
+
+def test_a_bill_that_names_people_is_taken_at_its_word() -> None:
+    """I24: tags of the bill say whose it was although it names no resource; the estimate does not speak over it."""
+    rows = [
+        make_spend(cny(amount), day=TODAY - 5 * DAY, service="EC2", owner=owner)
+        for amount, owner in (("60", "li"), ("40", "wu"))
+    ]
+    found = book([estimate(cny("80"), owner="li")], bill(*rows))
+    assert {line.key: line.amount for line in found.by("owner", SINCE, NOW)} == {"li": cny("60"), "wu": cny("40")}
+
+
+def test_a_support_fee_is_shared_where_the_bill_names_services_only() -> None:
+    """As Cost Explorer tells it: the estimate stands for the machines, and the fee is still a fee."""
+    rows = [
+        make_spend(cny(amount), day=TODAY - 5 * DAY, service=service)
+        for amount, service in (("30", "AWS Support"), ("500", "EC2"))
+    ]
+    support = SharedCost("support", services=("*support*",), shares={"nlp": Fraction(1, 2), "vision": Fraction(1, 2)})
+    used = [replace(estimate(cny("480")), team="nlp")]
+    found = SpendBook(
+        used, bill(*rows), Rates("CNY", {}), ZONE, NOW, Sharing([support], Attribution([], (), {}, {}, {}))
+    )
+    assert {line.key: line.amount for line in found.by("team", SINCE, NOW)} == {
+        "nlp": cny("495"), "vision": cny("15"), "unallocated": cny("20"),
+    }  # fmt: skip
+    assert {line.key: line.amount for line in found.by("resource", SINCE, NOW)} == {
+        str(make_ref()): cny("480"), "prod: EC2": cny("20"), "prod: AWS Support": cny("30"),
+    }  # fmt: skip
 
 
 def test_what_has_no_rate_stays_apart() -> None:

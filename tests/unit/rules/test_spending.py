@@ -144,9 +144,34 @@ def test_a_day_over_ten_times_the_median_is_odd(amounts: tuple[str, ...], odd: d
     assert outliers(days(*amounts).days, date(2026, 7, 1)) == {}
 
 
+def test_drivers_add_up_to_what_was_spent() -> None:
+    """I19: of a day that has both, the bill or the estimate counts, and not their sum; each at its day's rate."""
+    box = make_resource("i-1", name="train")
+    rows = [
+        row(1, "100", ref=box.ref, estimated=True), row(1, "90", ref=box.ref, basis=Basis.PAYABLE),
+        row(19, "100", ref=box.ref, estimated=True), row(19, "2", basis=Basis.PAYABLE, service="Support"),
+        row(2, "1", currency="USD", account="us", service="EC2"),
+    ]  # fmt: skip
+    rates = {"USD": ((datetime(2020, 1, 1, tzinfo=UTC), "7"), (local_midnight(date(2026, 6, 10), SHANGHAI), "8"))}
+    snapshot = make_snapshot(box, now=NOW, timezone="Asia/Shanghai", exchange_rates=rates)
+    spent = sum(m.nanos for m in spending(rows, snapshot, SHANGHAI, "CNY").days.values())
+    found = drivers(rows, snapshot, SHANGHAI, rows[0].start)
+    assert found == (("train", cny("190")), ("EC2", cny("7")))
+    assert sum(money.nanos for _, money in found) == spent
+
+
+def test_a_bill_that_names_nobody_leaves_the_driver_to_the_estimate() -> None:
+    box = make_resource("i-1", name="train")
+    rows = [
+        row(1, "80", ref=box.ref, estimated=True), row(1, "90", service="EC2"), row(1, "15", service="Support"),
+    ]  # fmt: skip
+    found = drivers(rows, make_snapshot(box, now=NOW), SHANGHAI, rows[0].start)
+    assert found == (("train", cny("80")), ("Support", cny("15")), ("EC2", cny("10")))
+
+
 def test_drivers_name_the_dearest() -> None:
     box = make_resource("i-1", name="train")
     rows = [row(1, "5", ref=box.ref), row(2, "5", ref=box.ref), row(2, "7"), row(2, "1", service="storage")]
-    found = drivers(rows, make_snapshot(box, now=NOW), rows[0].start, most=2)
+    found = drivers(rows, make_snapshot(box, now=NOW), SHANGHAI, rows[0].start, most=2)
     assert found == (("train", cny("10")), ("compute", cny("7")))
-    assert drivers(rows, make_snapshot(box, now=NOW), rows[2].start)[0] == ("compute", cny("7"))
+    assert drivers(rows, make_snapshot(box, now=NOW), SHANGHAI, rows[2].start)[0] == ("compute", cny("7"))
