@@ -208,11 +208,9 @@ def _lines(lines: Iterable[Line]) -> list[dict[str, object]]:
 
 def _payments(facts: AuditFacts) -> dict[str, object]:
     """How what was billed was paid, and what the month's invoices say (late and early usage is in the other)."""
-    paid = {
-        means: encode(facts.rates.total(amounts, facts.until).money) for means, amounts in facts.bill.payments.items()
-    }
+    paid = {means: encode(facts.rates.dated(amounts)) for means, amounts in facts.bill.payments.items()}
     if facts.bill.invoiced and facts.period == "month":
-        paid["invoiced"] = encode(facts.rates.total(facts.bill.invoiced, facts.until).money)
+        paid["invoiced"] = encode(facts.rates.dated(facts.bill.invoiced))
     return paid
 
 
@@ -312,7 +310,8 @@ def still_costs(resource: Resource, attached: Mapping[ResourceRef, Money | None]
 
 def _would_have(facts: AuditFacts) -> list[dict[str, object]]:
     """Per policy: dry-run stops that nothing but the dry run held back, and what the month would have cost less."""
-    groups: dict[str, list[Money]] = {}
+    none = Money.zero(facts.rates.currency)
+    groups: dict[str, Money] = {}
     counts: dict[str, int] = {}
     for action in facts.actions:
         if (span := _would_have_stopped(action, facts.until)) is None:
@@ -320,10 +319,10 @@ def _would_have(facts: AuditFacts) -> list[dict[str, object]]:
         began, ended = span
         counts[action.policy] = counts.get(action.policy, 0) + 1
         if action.waste_per_hour is not None:
-            saved = action.waste_per_hour.per_hour_for(max(timedelta(0), ended - max(began, facts.start)))
-            groups.setdefault(action.policy, []).append(saved)
+            saved = facts.rates.over(action.waste_per_hour, max(began, facts.start), ended)
+            groups[action.policy] = groups.get(action.policy, none) + (saved or none)
     return [
-        {"policy": name, "actions": count, "saved": encode(facts.rates.total(groups.get(name, []), facts.until).money)}
+        {"policy": name, "actions": count, "saved": encode(groups.get(name, none))}
         for name, count in sorted(counts.items())
     ]
 
@@ -358,7 +357,7 @@ def _decisions_needed(facts: AuditFacts) -> list[str]:
         money for r in facts.resources if r.state is State.STOPPED and (money := still_costs(r, attached))
     ]  # fmt: skip
     if stopped:
-        amount = facts.rates.total(stopped, facts.until).money
+        amount = facts.rates.total(stopped, facts.now).money
         lines.append(remark(facts.language, "stopped_still_costs", count=len(stopped), amount=amount))
     return lines
 

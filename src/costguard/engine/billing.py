@@ -11,13 +11,17 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.budget import Basis, Spend
 from costguard.domain.charge import Charge, ChargeCategory, Stage
-from costguard.domain.money import Money, total
+from costguard.domain.money import Money
 from costguard.domain.resource import ResourceRef
+from costguard.domain.time import local_midnight
 from costguard.engine.attribution import Attribution
 
 CASH, CREDIT, UNTOLD = "cash", "credit", "not_told"
 _DAY = timedelta(days=1)
 _STAGES = (Stage.ESTIMATED, Stage.PROVISIONAL, Stage.FINAL)
+
+
+Dated = tuple[datetime, Money]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,15 @@ class Bill:
     """Rows of several bases, each a copy of the same charges: ``rows`` carry list, payable or cash; ``effective`` is
     what a day really used (a prepaid month spread over its days), for comparing with an estimate.
 
-    ``payments`` and ``reach`` are those of the reported month alone; ``invoiced`` is what that month's invoices say.
+    ``payments`` and ``reach`` are those of the reported month alone; ``invoiced`` is what that month's invoices say:
+    both as sums per currency and local day of use, each with the beginning of that day.
     ``services`` is what the bill calls the service of a resource.
     """
 
     rows: tuple[Spend, ...] = ()
     effective: tuple[Spend, ...] = ()
-    payments: Mapping[str, tuple[Money, ...]] = field(default_factory=dict)
-    invoiced: tuple[Money, ...] = ()
+    payments: Mapping[str, tuple[Dated, ...]] = field(default_factory=dict)
+    invoiced: tuple[Dated, ...] = ()
     reach: Mapping[str, Reach] = field(default_factory=dict)
     services: Mapping[ResourceRef, str] = field(default_factory=dict)
 
@@ -54,8 +59,9 @@ def read_bill(
 ) -> Bill:
     """The bill of all ``charges``, taken one by one; [start, end) is the month (UTC bounds of local midnights)."""
     sums: dict[_Group, dict[tuple[str, str], int]] = {}
-    payments: dict[str, list[Money]] = {}
-    invoiced: list[Money] = []
+    payments: dict[str, _Days] = {}
+    invoiced: _Days = {}
+    days: dict[datetime, datetime] = {}
     reach: dict[str, Reach] = {}
     services: dict[ResourceRef, str] = {}
     middle = start + (end - start) / 2
@@ -70,11 +76,13 @@ def read_bill(
         group = sums.setdefault((charge.account, ref, charge.service_name, low, high, owner, team, project), {})
         for basis, money in _amounts(charge):
             group[basis, money.currency] = group.get((basis, money.currency), 0) + money.nanos
+        if low not in days:
+            days[low] = local_midnight(low.astimezone(zone).date(), zone)
         if charge.billing_period_start <= middle < charge.billing_period_end:
-            invoiced.append(charge.billed_cost)
+            _add(invoiced, days[low], charge.billed_cost)
         if start <= low < end:
             for means, money in _payments(charge):
-                payments.setdefault(means, []).append(money)
+                _add(payments.setdefault(means, {}), days[low], money)
             known = reach.get(charge.account)
             reach[charge.account] = Reach(
                 charge.account,
@@ -90,12 +98,22 @@ def read_bill(
             else:
                 rows.append(replace(row, basis=Basis(basis)))
     return Bill(
-        tuple(rows), tuple(effective), {means: total(found) for means, found in sorted(payments.items())},
-        total(invoiced), reach, services,
+        tuple(rows), tuple(effective), {means: _dated(found) for means, found in sorted(payments.items())},
+        _dated(invoiced), reach, services,
     )  # fmt: skip
 
 
 _EFFECTIVE = "effective"
+_Days = dict[tuple[datetime, str], int]
+
+
+def _add(days: _Days, day: datetime, money: Money) -> None:
+    key = (day, money.currency)
+    days[key] = days.get(key, 0) + money.nanos
+
+
+def _dated(days: _Days) -> tuple[Dated, ...]:
+    return tuple((day, Money(nanos, currency)) for (day, currency), nanos in sorted(days.items()))
 
 
 def _amounts(charge: Charge) -> Iterable[tuple[str, Money]]:

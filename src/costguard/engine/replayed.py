@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.codec import encode, instant, subject_json
 from costguard.domain.finding import Evidence, Subject
-from costguard.domain.money import Money
+from costguard.domain.money import Money, total
 from costguard.domain.time import midnight_after
 from costguard.engine.history import Run
 from costguard.engine.replay_money import Note
@@ -72,9 +72,10 @@ class Stop:
         return self.work_at is not None and self.work_at - self.at <= within
 
     def saved(self, rates: Rates) -> tuple[Money, tuple[Money, ...]]:
-        """(in the reporting currency, what has no rate)."""
-        total = rates.total(self.run.cost(self.at, self.until), self.at)
-        return total.money, total.apart
+        """(in the reporting currency, each hour at its own rate; what has no rate)."""
+        parts = [rates.total(self.run.cost(low, high), low) for low, high in rates.spans(self.at, self.until)]
+        whole = sum((part.money for part in parts), Money.zero(rates.currency))
+        return whole, total(money for part in parts for money in part.apart)
 
     @property
     def priced(self) -> bool:

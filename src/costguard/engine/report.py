@@ -99,11 +99,11 @@ def _wasted(facts: AuditFacts) -> list[tuple[str, Money, timedelta]]:
             continue
         ended = action.ended_at if action.state.terminal else None  # what records has its own there
         low, high = max(action.since, facts.start), min(ended or facts.until, facts.until)
-        worth = facts.rates.convert(action.waste_per_hour, facts.until)
+        worth = facts.rates.over(action.waste_per_hour, low, high)
         if high <= low or worth is None:
             continue
         nanos, span = sums.get((action.subject, action.policy), (0, timedelta(0)))
-        sums[action.subject, action.policy] = (nanos + worth.per_hour_for(high - low).nanos, span + (high - low))
+        sums[action.subject, action.policy] = (nanos + worth.nanos, span + (high - low))
     best: dict[Subject, tuple[int, timedelta]] = {}
     for (subject, _), found in sums.items():
         best[subject] = max(best.get(subject, found), found)

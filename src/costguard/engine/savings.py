@@ -148,6 +148,15 @@ def _size(money: Money) -> Money:
     return -money if money.nanos < 0 else money
 
 
+def worth(saving: Saving, rates: Rates, start: datetime, end: datetime) -> Money | None:
+    """What a saving was worth in [start, end) in the reporting currency, each part at its own rate; None without."""
+    parts = [
+        rates.convert(amount, low) for low, high in rates.spans(start, end) if (amount := saving.amount(low, high))
+    ]
+    known = [money for money in parts if money is not None]
+    return sum(known, Money.zero(rates.currency)) if len(known) == len(parts) else None
+
+
 def savings_json(
     savings: Sequence[Saving], rates: Rates, start: datetime, end: datetime, names: Mapping[ResourceRef, str]
 ) -> dict[str, object]:
@@ -157,8 +166,7 @@ def savings_json(
     """
     lines, gained, lost = [], Money.zero(rates.currency), Money.zero(rates.currency)
     for saving in savings:
-        amount = saving.amount(start, end)
-        converted = rates.convert(amount, end)
+        converted = worth(saving, rates, start, end)
         if converted is not None and converted.nanos < 0:
             lost -= converted
         elif converted is not None:
@@ -173,7 +181,7 @@ def savings_json(
                 "since": encode(saving.since),
                 "until": encode(saving.until),
                 "ended_by": saving.ended_by,
-                "amount": encode(converted if converted is not None else amount),
+                "amount": encode(converted if converted is not None else saving.amount(start, end)),
             }
         )
     return {

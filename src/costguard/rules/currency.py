@@ -1,10 +1,11 @@
 """Currencies: amounts meet in the reporting currency only through a dated rate that is shown."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
+from itertools import pairwise
 
 from costguard.domain.money import Money, total
 
@@ -59,6 +60,23 @@ class Rates:
             context.prec = 60
             factor = source[0] / target[0]
         return Money(money.times(factor).nanos, currency)
+
+    def dated(self, amounts: Iterable[tuple[datetime, Money]]) -> Money:
+        """The sum of amounts that each have a moment, at the rates of these; what has no rate is left out."""
+        found = (self.convert(money, at) for at, money in amounts)
+        return Money(sum(money.nanos for money in found if money is not None), self.currency)
+
+    def spans(self, low: datetime, high: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """[low, high) cut where a rate changes; nothing of an empty one."""
+        if low < high:
+            changes = {since for entries in self._table.values() for since, _ in entries if low < since < high}
+            yield from pairwise(sorted({low, high, *changes}))
+
+    def over(self, per_hour: Money, low: datetime, high: datetime) -> Money | None:
+        """What [low, high) costs at a price per hour, each part at its own rate; None where one is missing."""
+        parts = [self.convert(per_hour.per_hour_for(end - begin), begin) for begin, end in self.spans(low, high)]
+        known = [money for money in parts if money is not None]
+        return sum(known, Money.zero(self.currency)) if len(known) == len(parts) else None
 
     def total(self, amounts: Iterable[Money], at: datetime) -> Total:
         """The sum of everything that has a rate at ``at``; the rest stays apart, per currency."""

@@ -17,6 +17,7 @@ from costguard.daemon import fleet, metrics, monitor
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeState
 from costguard.domain.snapshot import SourceState
+from costguard.engine.savings import worth
 from costguard.errors import StoreError
 from costguard.store import actions, inventory, levers, outbox, savings, sources
 from costguard.web.auth import authorise
@@ -100,8 +101,9 @@ def _gauges(conn: Connection, site: "Site") -> None:
         for activity, nanos in zip(("active", "idle", "unknown"), points[-1][1:], strict=True):
             metrics.BURN.labels(activity, currency).set(float(Money(int(nanos), currency).amount))
     rates = site.page().rates
-    saved = rates.total((s.amount(now - SAVED_OVER, now) for s in savings.savings(conn, now - SAVED_OVER, now)), now)
-    metrics.SAVED.labels(saved.money.currency).set(float(saved.money.amount))
+    booked = savings.savings(conn, now - SAVED_OVER, now)
+    saved = rates.total((m for s in booked if (m := worth(s, rates, now - SAVED_OVER, now))), now).money
+    metrics.SAVED.labels(saved.currency).set(float(saved.amount))
     metrics.LEADER.set(int(site.leading()))
     metrics.PAUSED.set(int(levers.paused(conn, now) is not None))
     for loop in site.beats.failing():

@@ -20,6 +20,7 @@ from costguard.domain.finding import Finding
 from costguard.domain.ledger import LedgerKind
 from costguard.domain.money import Money
 from costguard.domain.snapshot import SourceState
+from costguard.engine.savings import worth
 from costguard.store import findings, ledger, levers, savings, sources
 from costguard.web.rows import FleetGroup, fleet_groups
 from costguard.web.settings import PageSettings
@@ -202,7 +203,7 @@ class Overview(Speech):
         start = self.now - SAVED_OVER
         booked = savings.savings(self._conn, start, self.now)
         rates = self.settings.rates
-        total = rates.total((s.amount(start, self.now) for s in booked), self.now).money
+        total = rates.total((m for s in booked if (m := worth(s, rates, start, self.now))), self.now).money
         standing = [s for s in booked if s.stands]
         rate = rates.total((s.per_hour for s in standing), self.now).money
         recorded = [

@@ -11,6 +11,7 @@ from costguard.domain.charge import Charge, Stage
 from costguard.domain.decision import GuardCode
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Ends, Kind, Resource, ResourceRef, State, StopEffect
+from costguard.domain.saving import Saving
 from costguard.domain.snapshot import SourceState, SourceStatus
 from costguard.engine.attribution import Attribution
 from costguard.engine.audit import (
@@ -22,10 +23,11 @@ from costguard.engine.audit import (
     still_costs,
 )
 from costguard.engine.billing import read_bill
+from costguard.engine.report import report
 from costguard.notify.words.sentences import translated
 from costguard.rules.burn import billed_per_hour
 from costguard.rules.currency import Rates
-from costguard.testing.builders import make_action, make_charge
+from costguard.testing.builders import make_action, make_charge, usd
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 11, 4, tzinfo=UTC)
@@ -169,6 +171,37 @@ def test_drivers_compare_whole_days_with_the_same_days_of_the_month_before() -> 
     assert document["payments"] == {
         "cash": {"amount": "90", "currency": "CNY"}, "invoiced": {"amount": "90", "currency": "CNY"},
     }  # fmt: skip
+
+
+def test_a_month_knows_no_rate_of_the_next() -> None:
+    """I09 C07: payments, invoices, savings and what a dry run would have saved count at the rates of their own days, as
+    the bill does; the rate that begins with the next month is none of theirs."""
+    start, end = month_bounds("2026-10", ZONE)
+    middle = start + timedelta(days=15)
+    rates = Rates("CNY", {"USD": [(start, "7"), (middle, "8"), (end, "9")]})
+    one = box("a", None)
+    charges = [
+        make_charge(
+            f"{day:%d}", usd("10"), charge_period_start=day, charge_period_end=day + timedelta(days=1),
+            billing_period_start=start, billing_period_end=end, payments={"cash": usd("4"), "voucher": usd("6")},
+        )
+        for day in (start, middle)
+    ]  # fmt: skip
+    saved = Saving("act-1", one.ref, "idle-dev", usd("1"), middle - timedelta(hours=2), middle + timedelta(hours=1))
+    dry = make_action(
+        state=ActionState.RECORDED, dry_run=True, waste_per_hour=usd("1"), created_at=start, since=start,
+        ended_at=end - timedelta(hours=3),
+    )  # fmt: skip
+    known = replace(facts(one), month="2026-10", start=start, end=end, rates=rates, savings=[saved], actions=[dry])
+    document: Any = audit(with_bill(known, *charges))
+    assert document["spend"]["billed"]["amount"] == "150"
+    assert {means: paid["amount"] for means, paid in document["payments"].items()} == {
+        "cash": "60", "voucher": "90", "invoiced": "150",
+    }  # fmt: skip
+    assert document["savings"]["booked"]["amount"] == "22", "two hours at 7, one at 8"
+    assert document["would_have"][0]["saved"]["amount"] == "24"
+    (wasted,) = report(known).numbers["wasted"]
+    assert wasted["amount"]["amount"] == str(15 * 24 * 7 + 16 * 24 * 8)
 
 
 def test_decisions_are_told_in_the_reports_language() -> None:

@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from costguard.domain.money import Money
@@ -26,3 +26,15 @@ def test_what_has_no_rate_stays_apart_and_is_shown() -> None:
 
 def test_nothing_is_zero_of_the_reporting_currency() -> None:
     assert RATES.total([], JUL).money == Money.zero("CNY")
+
+
+def test_what_lasts_has_the_rate_of_each_of_its_parts() -> None:
+    """I09: an hour before a new rate is worth the old one, also when it is looked at afterwards."""
+    day = timedelta(days=1)
+    assert RATES.over(Money.of(1, "USD"), JUL - day, JUL + day) == Money.of("340.8", "CNY"), "172.8 and 168"
+    assert RATES.over(Money.of(1, "USD"), JUL - day, JUL) == Money.of("172.8", "CNY"), "the end is not in it"
+    assert RATES.over(Money.of(1, "USD"), JAN - day, JUL) is None
+    assert RATES.over(Money.of(1, "USD"), JUL, JUL) == Money.zero("CNY")
+    assert RATES.dated([(JAN, Money.of(1, "USD")), (JUL, Money.of(1, "USD")), (JUL, Money.of(1, "EUR"))]) == Money.of(
+        "14.2", "CNY"
+    )
