@@ -70,12 +70,14 @@ policies: [policies.yaml]
 
 @dataclass
 class Box:
-    """A machine. ``busy`` holds from ``busy_since`` on; ``stopping_since`` None: nobody stopped it."""
+    """A machine. It is busy from ``busy_since`` until ``busy_until`` (None: on and on); ``stopping_since`` None: nobody
+    stopped it."""
 
     id: str
     started_at: datetime
     tags: dict[str, str] = field(default_factory=dict)
     busy_since: datetime | None = None
+    busy_until: datetime | None = None
     stopping_since: datetime | None = None
     protected: str | None = None
     group: str | None = None
@@ -97,7 +99,8 @@ class Call:
 
 @dataclass
 class Cloud:
-    """``boundary`` is told of each call, before and after it. ``fail`` raises before the effect, ``lose`` after it."""
+    """``boundary`` is told of each call, before and after it. ``fail`` raises before the effect, ``lose`` after it.
+    ``tells_until``: nothing is measured after it."""
 
     clock: Clock
     account_id: str = "1"
@@ -107,6 +110,7 @@ class Cloud:
     fail: dict[str, Callable[[], BaseException | None]] = field(default_factory=dict)
     lose: dict[str, Callable[[], BaseException | None]] = field(default_factory=dict)
     failed_usage: dict[str, ProviderError] = field(default_factory=dict)
+    tells_until: datetime | None = None
     tells: tuple[tuple[Metric, int | None], ...] = (
         (Metric.GPU_UTIL, 0), (Metric.CPU_CORES, None), (Metric.NETWORK, None),
     )  # fmt: skip
@@ -213,8 +217,8 @@ class CloudConnection:
         for metric, card in self._cloud.tells:
             series = Series(resource.ref, metric, card, "cloud", Statistic.MAX)
             at = first
-            while at <= until:
-                busy = box.busy_since is not None and at >= box.busy_since
+            while at <= min(until, self._cloud.tells_until or until):
+                busy = box.busy_since is not None and box.busy_since <= at <= (box.busy_until or at)
                 if at >= since:
                     yield UsageSample(series, at, 90.0 if busy and metric is Metric.GPU_UTIL else 0.0, MINUTE)
                 at += MINUTE

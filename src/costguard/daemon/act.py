@@ -274,7 +274,7 @@ class Actor:
         snapshot, others, facts = self._snapshot(ref, action)
         ready = self.policies.get(action.policy)
         matched = self.cycle.last or evaluate(self.policies.values(), self._whole())
-        event = recheck(action, ready, snapshot, others, self.settings, matched, facts)
+        event = recheck(action, ready, snapshot, others, self.settings, matched, facts, self._since_hook(ref, action))
         if event.kind is not EventKind.HOLDS or ready is None:
             return event
         hook = rung_of(action, ready).hook
@@ -292,6 +292,23 @@ class Actor:
             )
             others = [*actions.open_actions(conn), *actions.executed_since(conn, now - HOUR)]
             return snapshot, others, beginnings(conn, now)
+
+    def _since_hook(self, ref: ResourceRef, action: Action) -> Snapshot | None:
+        """The facts for one box since its hook's time was over; None before that, or without a hook.
+
+        Its result may be heard long after: by the next run, or by a daemon that was away.
+        """
+        ready, now = self._ready(action), self.clock.now()
+        hook = rung_of(action, ready).hook if ready is not None else None
+        if ready is None or hook is None or action.hook_started_at is None:
+            return None
+        over = action.hook_started_at + hook.timeout
+        if now <= over:
+            return None
+        with self.database.read() as conn:
+            return self.builder.build(
+                conn, now, leader=self.lead.leads, refs=[ref], usage_since=over, rules={ready.policy.rule}
+            )
 
     def _whole(self) -> Snapshot:
         with self.database.read() as conn:

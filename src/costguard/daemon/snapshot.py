@@ -72,11 +72,13 @@ class SnapshotBuilder:
         leader: bool = True,
         refs: Collection[ResourceRef] | None = None,
         usage_until: datetime | None = None,
+        usage_since: datetime | None = None,
         rules: Collection[str] | None = None,
     ) -> Snapshot:
         """The facts at ``now``; ``refs`` limits whose usage is read (a look at one box needs no others').
 
         ``usage_until``: the usage windows are those of that earlier moment (a hook's own work is none).
+        ``usage_since``: what was measured up to that moment counts in none.
         ``rules``: who will look at it (None: every configured one); what only others ask for is left out, a month of
         spending above all.
         """
@@ -86,7 +88,11 @@ class SnapshotBuilder:
         known = [r for r in inventory.resources(conn) if r.ref.account in accounts]
         claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
         named = {r.ref: with_owner(r, self.owners, claims.get(r.ref)) for r in known}
-        running = {r.ref: r.started_at for r in known if r.state is State.RUNNING and (refs is None or r.ref in refs)}
+        running = {
+            r.ref: max(filter(None, (r.started_at, usage_since)), default=None)
+            for r in known
+            if r.state is State.RUNNING and (refs is None or r.ref in refs)
+        }
         told = sources.sources(conn)
         # What a metrics source said that is no longer configured is no news of any box.
         statuses = tuple(s for s in told if s.source != monitor.SOURCE or s.account in self.monitors)

@@ -1,27 +1,32 @@
 """Recheck: right before acting, and again after a hook, the same rule and the same guards on a live read.
 
 The snapshot it gets holds the resource as just read; after a hook, its usage ends at the hook's start
-(the hook itself is work). The answer is the event for the lifecycle.
+(the hook itself is work), and a second one tells what came after the hook. The answer is the event for the lifecycle.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 
 from costguard.domain.action import Action
 from costguard.domain.decision import Answer, GuardCode, Verdict
 from costguard.domain.finding import Judgement, Outcome
 from costguard.domain.resource import State
 from costguard.domain.snapshot import Snapshot
+from costguard.engine.activity import WINDOW
 from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation, Prepared, evaluate
 from costguard.engine.events import Event, EventKind
-from costguard.engine.guard import Case, defer, deny, guard
+from costguard.engine.guard import Case, answer_of, defer, deny, guard
 from costguard.engine.ladder import Ladder
 from costguard.engine.limits import Limits
 from costguard.engine.plan import PlanFacts, new_owner, passed_on, starts_again
 from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Rung
 from costguard.rules.reasons import sentence
+
+# How late a source may tell of what it saw.
+_DELAY = timedelta(minutes=15)
 
 
 def ladder_of(action: Action, ready: Prepared) -> Ladder:
@@ -42,13 +47,15 @@ def recheck(
     settings: EngineSettings,
     matched: Evaluation,
     facts: PlanFacts,
+    later: Snapshot | None = None,
 ) -> Event:
     """HOLDS, CHANGED or REFUSED for a row in validating or revalidating.
 
     ``ready`` is the row's policy as configured now (None: removed). ``snapshot`` holds the live resource, its
     owner resolved (:func:`costguard.engine.ownership.with_owner`). ``others`` are the open rows and those executed
     within the hour; the row itself is left out. ``matched`` is the last cycle's evaluation, for shares. Of
-    ``facts`` only what makes a ladder start again is asked. Who has the box by now is warned first.
+    ``facts`` only what makes a ladder start again is asked. Who has the box by now is warned first. ``later`` has the
+    use since the hook's time was over, where that has passed: work since then is somebody's.
     The caller adds token, lease token and hook to HOLDS.
     """
     if ready is None or ready.hash != action.policy_hash:
@@ -63,8 +70,10 @@ def recheck(
     answer = _answer(action, evaluation)
     if answer is None:
         return Event(EventKind.CHANGED, "the policy does not match it any more", "policy")
-    if answer.outcome is Outcome.CLEAR:
-        return Event(EventKind.CHANGED, f"it no longer holds: {sentence(answer.reason, answer.evidence)}", "busy")
+    since = _answer(action, evaluate([ready], later)) if later is not None else None
+    for told in (answer, since):
+        if told is not None and told.outcome is Outcome.CLEAR:
+            return Event(EventKind.CHANGED, f"it no longer holds: {sentence(told.reason, told.evidence)}", "busy")
     if answer.outcome is Outcome.UNKNOWN:
         return Event(EventKind.REFUSED, verdict=deny(GuardCode.UNKNOWN, sentence(answer.reason, answer.evidence)))
     ladder = ladder_of(action, ready)
@@ -77,6 +86,8 @@ def recheck(
         limits.ask(action.policy, resource.ref.account, dry=False) if action.response.ends_billing else None,
     )  # fmt: skip
     verdict = _aged(case) or guard(case)
+    if verdict.answer is Answer.ALLOW and later is not None:
+        verdict = _since_hook(replace(case, snapshot=later)) or verdict
     if verdict.answer is Answer.ALLOW and starts_again(action, resource, snapshot, facts):
         verdict = defer(GuardCode.NOT_WARNED, "it was kept, or costguard was paused; people are warned again")
     owner = new_owner(action, ladder, resource, snapshot, settings)
@@ -95,6 +106,18 @@ def _aged(case: Case) -> Verdict | None:
         if asked > case.due_at + case.settings.warning_life:
             return defer(GuardCode.NOT_WARNED, "the warning is too old; people are warned again")
     return None
+
+
+def _since_hook(case: Case) -> Verdict | None:
+    """What the box's sources say against it since its hook. Whom nobody sees any more is unknown, once there was time
+    to see."""
+    began = case.action.hook_started_at
+    assert began is not None, "it had a hook"
+    hook = case.rung.hook
+    assert hook is not None, "the policy is the one that started it"
+    unseen = case.snapshot.now > began + hook.timeout + WINDOW + _DELAY
+    asked = (GuardCode.BUSY, GuardCode.UNKNOWN) if unseen else (GuardCode.BUSY,)
+    return next((verdict for code in asked if (verdict := answer_of(case, code)) is not None), None)
 
 
 def _answer(action: Action, evaluation: Evaluation) -> Judgement | None:
