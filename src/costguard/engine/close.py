@@ -21,6 +21,7 @@ from costguard.engine.lifecycle import Transition, advance
 from costguard.engine.notices import NoticeRequest, request
 from costguard.engine.protection import keep_ended
 from costguard.engine.settings import EngineSettings
+from costguard.engine.steps import is_step, story, told_below
 from costguard.engine.walk import NewId
 from costguard.rules.reasons import sentence
 
@@ -168,6 +169,7 @@ class Closing:
         if tell is not None:
             resource, judgement = self._resource(row), self._judgement(row)
             finding = row.finding()
+            ready = self._evaluation.policies.get(row.policy)
             if judgement is not None and judgement.outcome is Outcome.CLEAR:
                 # What is told of a recovery are its own numbers.
                 finding = replace(finding, evidence=judgement.evidence)
@@ -175,7 +177,7 @@ class Closing:
                 request(
                     change.action, finding, tell, self._new_id(), tell.value,
                     price=resource.price if resource else None, now=self._snapshot.now, reason=event.reason,
-                    why=event.why,
+                    why=event.why, story=story(ready.policy, finding) if ready and is_step(finding) else "",
                 )
             )  # fmt: skip
 
@@ -183,9 +185,11 @@ class Closing:
         """Whether people heard of it, and what they heard is over by what is known, not by what is missing.
 
         A forecast moves to and fro; what it is about is told by the steps that spend reaches. What goes on in the
-        box's next run is not over.
+        box's next run is not over. Of a budget's steps that recover at once the lowest is told.
         """
         if row.threshold.startswith(FORECAST):
+            return False
+        if is_step(row.finding()) and told_below(row.threshold, self._evaluation.judgements.get(row.policy, ())):
             return False
         judgement = self._judgement(row)
         if judgement is not None and judgement.outcome is Outcome.FIRES:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from costguard.domain.action import Action
 from costguard.domain.decision import GuardCode, Response, Verdict
-from costguard.domain.finding import Finding, SubjectType
+from costguard.domain.finding import Finding
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
 from costguard.rules.policy import Rung
@@ -61,15 +61,14 @@ def refused(row: Action, verdict: Verdict, id: str, *, price: Money | None, now:
 
 def request(
     action: Action, finding: Finding, kind: NoticeKind, id: str, about: str, *, price: Money | None, now: datetime,
-    **fields: object,
+    story: str = "", **fields: object,
 ) -> NoticeRequest:  # fmt: skip
     """A request whose key is the ladder, its restart and ``about`` (which fact of it).
 
-    A budget's step has one story in its period, however often bills and forecasts cross it: its key is the step's own.
+    A budget's step has one ``story`` in its period, however often bills and forecasts cross it: then that is the key.
     """
     cost = price.per_hour_for(max(timedelta(), now - action.since)) if price else None
-    once = action.subject.type is SubjectType.BUDGET
-    key = f"{finding.fingerprint if once else f'{action.id}:{action.held_since:%Y%m%dT%H%M%S}'}:{about}"
+    key = f"{story or f'{action.id}:{action.held_since:%Y%m%dT%H%M%S}'}:{about}"
     values: dict[str, object] = {"do": action.response, "cost_so_far": cost, **fields}
     return NoticeRequest(
         id=id, kind=kind, key=key, alert_key=finding.fingerprint, action=action, finding=finding, **values  # type: ignore[arg-type]

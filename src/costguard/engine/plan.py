@@ -29,6 +29,7 @@ from costguard.engine.notices import NoticeRequest
 from costguard.engine.ownership import whose
 from costguard.engine.protection import keep_ended, promise_ended
 from costguard.engine.settings import EngineSettings
+from costguard.engine.steps import Passed, passed
 from costguard.engine.walk import NewId, Walk
 from costguard.rules.currency import Rates
 
@@ -90,6 +91,7 @@ def plan(
     by_fingerprint = {row.fingerprint: row for row in (closing.latest(r) for r in kept)}
     decisions: list[Decision] = []
     walks: list[Walk] = []
+    unsaid = passed(evaluation)
     for finding in evaluation.findings:
         fingerprint = finding.fingerprint
         row = by_fingerprint.get(fingerprint)
@@ -97,7 +99,9 @@ def plan(
             decisions.append(Decision(finding, row.id, row.response, row.rung, ALLOW, row.due_at, row.dry_run))
         elif row is None and fingerprint in held:
             decisions.extend(_held(finding, held[fingerprint]))
-        elif (walk := _walk(finding, row, evaluation, snapshot, facts, settings, new_id)) is not None:
+        elif (
+            walk := _walk(finding, row, evaluation, snapshot, facts, settings, new_id, unsaid.get(fingerprint, {}))
+        ) is not None:
             walks.append(walk)
     flying = [row for row in kept if row.state.in_flight]
     limits = Limits(evaluation, snapshot, settings, [*flying, *facts.executed, *(w.action for w in walks)])
@@ -151,6 +155,7 @@ def _walk(
     facts: PlanFacts,
     settings: EngineSettings,
     new_id: NewId,
+    unsaid: Passed,
 ) -> Walk | None:
     """The ladder of one finding, one cycle further; None when no rung is for it."""
     ready = evaluation.policies[finding.policy]
@@ -168,6 +173,7 @@ def _walk(
         action = restarted(action, snapshot.now, heard=reached(action))
     walk = Walk(finding, ready, ladder, action, row, resource, dry, snapshot, settings, new_id)
     if row is None:
+        walk.passed = unsaid
         walk.opened()
     elif owner is not None:
         walk.passed_on(owner)

@@ -23,6 +23,7 @@ from costguard.engine.notices import NoticeRequest, refused, request
 from costguard.engine.ownership import whose
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
+from costguard.engine.steps import Passed, is_step, story
 
 NewId = Callable[[], str]
 
@@ -40,7 +41,7 @@ class Walk:
     """One ladder in one cycle. ``action`` is the row as it is to be stored; ``before`` as it was, None if new.
 
     ``dry`` is the effective dry run's code. ``verdict`` is the guards' answer to the acting rung ``acting`` (None: the
-    ladder only tells), without the limits.
+    ladder only tells), without the limits. ``passed`` are rungs that a higher step of the same budget tells as well.
     """
 
     finding: Finding
@@ -56,6 +57,7 @@ class Walk:
     acting: int | None = None
     due_at: datetime | None = None
     verdict: Verdict = ALLOW
+    passed: Passed = field(default_factory=dict)
     notices: list[NoticeRequest] = field(default_factory=list)
     ledger: list[LedgerEntry] = field(default_factory=list)
 
@@ -119,12 +121,19 @@ class Walk:
                         return waits
                 elif index != self.ladder.first_warning:
                     self._warn_again(index)
+            elif index in self.passed:
+                self._line(LedgerKind.SYSTEM, f"told with {self.passed[index]}, which was reached at the same time")
             elif self.dry is not None:
                 self._line(LedgerKind.RECORDED, "would notify")
             else:
-                self._notice(NoticeKind.NOTIFY, f"rung{index}", rung=rung, to=rung.to or ())
+                self._notice(NoticeKind.NOTIFY, self._about(index), rung=rung, to=rung.to or ())
             self.action = copy_with(self.action, rung=index + 1)
         return None
+
+    def _about(self, index: int) -> str:
+        """A budget's step is told once, whatever rung tells it after an edit of the policy."""
+        after = self.ladder.rungs[index].after or timedelta()
+        return f"after {format_duration(after)}" if is_step(self.finding) else f"rung{index}"
 
     def _first_warning(self, index: int) -> Verdict | None:
         acting = self.ladder.announced(index)
@@ -223,6 +232,7 @@ class Walk:
         told = request(
             self.action, self.finding, kind, self.new_id(), about,
             price=self.resource.price if self.resource else None, now=self.snapshot.now,
+            story=story(self.ready.policy, self.finding) if is_step(self.finding) else "",
             **{"do": self.response, **fields},
         )  # fmt: skip
         self.notices.append(told)

@@ -208,10 +208,13 @@ BUDGET = RuleKind(
     repeat_after=None,
     title=Words("Budget", "预算"),
     summary=Words(
-        "What matched resources may cost in a calendar period. Each step is told once a period; a rung with `at` "
-        "answers its own step, and one that stops acts on the matched boxes. Amounts of other currencies join only "
-        "by an exchange rate, missing data never clears a step, and a day over ten times the usual stops nothing.",
-        "匹配的资源在一个日历周期内最多花多少。每一档每个周期只提醒一次；带 at 的一级只对应那一档，"
+        "What matched resources may cost in a calendar period. Each step is told once a period, and of several that "
+        "are reached at once the highest; an edit that leaves amount, period, basis, services and match alone tells "
+        "none anew. A rung with `at` answers its own step, and one that stops acts on the matched boxes. Amounts of "
+        "other currencies join only by an exchange rate, missing data never clears a step, and a day over ten times "
+        "the usual stops nothing.",
+        "匹配的资源在一个日历周期内最多花多少。每一档每个周期只提醒一次，同时达到几档时只提醒最高的一档；"
+        "修改策略时只要没有动金额、周期、口径、服务和匹配范围，就不会重新提醒。带 at 的一级只对应那一档，"
         "其中的关机作用于匹配的机器。没有汇率的币种不会相加，缺数据不算恢复，某天超过平时十倍时只告警、不关机。",
     ),
     example="""\

@@ -41,7 +41,7 @@ def test_a_step_is_told_once_a_period_however_often_it_is_looked_at() -> None:
     cycles, rows = budget(), (spent(date(2026, 6, 2), "850"), spent(date(2026, 7, 1), "600"))
     for hours in range(100):
         cycles.cycle(at(START + hours * HOUR, *rows))
-    assert told(cycles) == [(NoticeKind.NOTIFY, "50%"), (NoticeKind.NOTIFY, "80%")]
+    assert told(cycles) == [(NoticeKind.NOTIFY, "80%")]
     cycles.told.clear()
     cycles.cycle(at(datetime(2026, 7, 2, 4, 0, tzinfo=UTC), *rows))
     assert told(cycles) == [(NoticeKind.NOTIFY, "50%")], "July's, and nothing of June"
