@@ -62,7 +62,8 @@ def guarded(url: str) -> int:
     """A first run of costguard: identity, every kind of the region, decisions, one transaction of each."""
     from sqlalchemy import func, select
 
-    from costguard.app.app import App, collect_rarely
+    from costguard.app.app import App
+    from costguard.cli.start import collect_rarely
     from costguard.config.load import load
     from costguard.net.clock import SystemClock
     from costguard.store.tables import resource

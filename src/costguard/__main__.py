@@ -1,5 +1,5 @@
 """``python -m costguard``."""
 
-from costguard.cli.main import main
+from costguard.cli.start import main
 
 main()

@@ -92,6 +92,8 @@ class UsageBatch:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
+    """One quota of a region, in its own unit. ``used`` None: not told."""
+
     name: str
     region: str
     limit: float

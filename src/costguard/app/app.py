@@ -3,7 +3,6 @@
 Commands and tests start this; it opens no socket and starts no thread by itself.
 """
 
-import gc
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -57,12 +56,6 @@ _log = logging.getLogger(__name__)
 _UNSENT = (NoticeState.PENDING, NoticeState.SENDING)
 
 Connect = Callable[[str, AccountSpec, Clock], Connection]
-
-
-def collect_rarely() -> None:
-    """Sets this process's cycle collector for a fleet that stays: by default it walks all that was ever made again
-    and again while a listing is read, which was a quarter of the CPU of 10,000 boxes and freed nothing."""
-    gc.set_threshold(10_000, 10, 10)
 
 
 @dataclass

@@ -102,10 +102,23 @@ class Screen:
     def __init__(self, *, as_json: bool = False, language: Language = "en") -> None:
         self.as_json = as_json
         self.language: Language = language
-        spoken = languages(language)
-        self.comma, self.list_comma, self.colon = spoken.comma, spoken.list_comma, spoken.separator
         self.out = console()
         self.err = console(stderr=True)
+
+    @property
+    def comma(self) -> str:
+        """What joins clauses."""
+        return languages(self.language).comma
+
+    @property
+    def list_comma(self) -> str:
+        """What joins the items of a list."""
+        return languages(self.language).list_comma
+
+    @property
+    def colon(self) -> str:
+        """What follows a label."""
+        return languages(self.language).separator
 
     def t(self, key: str, /, **values: object) -> str:
         """Words of the terminal in its language."""

@@ -71,11 +71,10 @@ def open_app(config: "Config", *, level: str = "WARNING") -> "App":
 
     A single command tells of trouble alone; the daemon logs from INFO on. COSTGUARD_LOG beats both.
     """
-    from costguard.app.app import App, collect_rarely
+    from costguard.app.app import App
     from costguard.cli.logs import setup
     from costguard.net.clock import SystemClock
 
-    collect_rarely()
     app = App.open(config, SystemClock())
     setup(app.redactor, os.environ.get("COSTGUARD_LOG", level))
     return app

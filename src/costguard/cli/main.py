@@ -142,7 +142,7 @@ for module in (setup, service, money, bills, replay, tables, explain, levers, po
 
 
 def main(argv: list[str] | None = None) -> None:
-    """The entry point. A closed pipe (``costguard fleet | head``) is no error."""
+    """One command. A closed pipe (``costguard fleet | head``) is no error."""
     try:
         app(args=argv, prog_name="costguard")
     except BrokenPipeError:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from costguard.config.texts import Language, Name
-from costguard.notify.dingtalk.card import STANDARD
+from costguard.notify.dingtalk.template import STANDARD
 from costguard.notify.email.config import check_mail
 from costguard.notify.webhook.sign import keys
 from costguard.rules.fields import Strict

@@ -12,7 +12,7 @@ from costguard.config.load import Config
 from costguard.domain.decision import Response
 from costguard.domain.resource import ChargeType, Resource
 from costguard.domain.time import format_duration
-from costguard.engine.guard import fence
+from costguard.engine.fence import fence
 from costguard.engine.ownership import with_owner
 from costguard.engine.settings import EngineSettings, Owner
 from costguard.errors import ConfigError

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from ssl import create_default_context
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
@@ -148,6 +147,8 @@ def check(sources: Sequence[MetricSource], document: Document, errors: list[Conf
         if not path.is_file():
             errors.append(document.error(loc, f"no such file: {source.ca_file}"))
             continue
+        from ssl import create_default_context  # few configurations name one, and OpenSSL is slow to load
+
         try:
             create_default_context(cafile=path)
         except OSError:  # SSLError is one

@@ -20,7 +20,7 @@ from costguard.errors import ConfigError
 from costguard.plugins.manifest import OPTIONAL_CAPABILITIES
 from costguard.rules.globs import glob
 from costguard.rules.policy import Match, Policy
-from costguard.rules.registry import POLICY_MODELS, RULES
+from costguard.rules.registry import RULES, policy_model
 
 _MAX_NOT = 4
 _CAPABILITY_OF_KIND = {Kind.NOTEBOOK: "notebooks", Kind.JOB: "jobs", Kind.ENDPOINT: "endpoints"}
@@ -95,7 +95,7 @@ def _parse(document: Document, loc: Loc, errors: list[ConfigError]) -> Placed | 
 def parse(document: Document, loc: Loc, data: Mapping[str, Any], errors: list[ConfigError]) -> Policy | None:
     """The policy at ``loc``; each of its mistakes is appended, also those in what its rule has no part in."""
     rule = data.get("rule")
-    model = POLICY_MODELS.get(rule) if isinstance(rule, str) else None
+    model = policy_model(rule) if isinstance(rule, str) and rule in RULES else None
     if model is not None and (policy := problems.validate(model, document, loc, errors)) is not None:
         return policy
     if rule is None:
@@ -103,7 +103,7 @@ def parse(document: Document, loc: Loc, data: Mapping[str, Any], errors: list[Co
     elif not isinstance(rule, str):
         errors.append(document.error((*loc, "rule"), "the name of a rule is expected"))
     elif model is None:
-        hint = hints.value_hint("rule", rule, POLICY_MODELS) or f"rules: {', '.join(POLICY_MODELS)}"
+        hint = hints.value_hint("rule", rule, RULES) or f"rules: {', '.join(RULES)}"
         errors.append(document.error((*loc, "rule"), f"unknown rule {rule!r}", hint=hint))
     told = errors if model is None else []  # what the rule's own model had to say has been said
     bare = problems.validate(Policy, document, loc, told, data={**data, "rule": str(rule), "when": {}})

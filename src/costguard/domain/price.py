@@ -9,6 +9,8 @@ from costguard.domain.resource import ChargeType
 
 @dataclass(frozen=True, slots=True)
 class PriceKey:
+    """What a price is for: a type of machine in a region, as it is paid for; ``zone`` where prices differ by it."""
+
     provider: str
     region: str
     sku: str

@@ -18,9 +18,10 @@ from costguard.domain.snapshot import AccountFacts, Snapshot, SourceState, Sourc
 from costguard.domain.time import next_opening
 from costguard.engine.activity import Activity, Seen, activity_of
 from costguard.engine.evaluate import Prepared
+from costguard.engine.fence import fence
 from costguard.engine.protection import protection_of
 from costguard.engine.settings import EngineSettings
-from costguard.rules.globs import folded, folded_tag, glob
+from costguard.rules.globs import folded_tag
 from costguard.rules.kind import running_since
 from costguard.rules.policy import Policy, Rung, StopWhen
 
@@ -113,18 +114,8 @@ def _protected(case: Case) -> Verdict | None:
 
 
 def _fenced(case: Case) -> Verdict | None:
-    return fence(case.resource, case.settings) if case.resource is not None else None
-
-
-def fence(resource: Resource, settings: EngineSettings) -> Verdict | None:
-    """FENCED when never_stop names it; comparing folds case, because a fence errs to protect."""
-    if glob(settings.fence_names, fold=True).match(resource.name):
-        return deny(GuardCode.FENCED, f"never_stop fences the name {resource.name}")
-    for key, values in settings.fence_tags.items():
-        found = folded_tag(resource.tags or {}, key)
-        if found is not None and folded(found[1]) in {folded(value) for value in values}:
-            return deny(GuardCode.FENCED, f"never_stop fences the tag {found[0]}={found[1]}")
-    return None
+    why = fence(case.resource, case.settings) if case.resource is not None else None
+    return deny(GuardCode.FENCED, why) if why is not None else None
 
 
 def _self(case: Case) -> Verdict | None:

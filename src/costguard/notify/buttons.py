@@ -7,7 +7,7 @@ from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Button, Press
 from costguard.notify.doc import Doc
 from costguard.notify.story import clean
-from costguard.notify.words import Words
+from costguard.notify.words.base import Words
 
 _STYLES: Mapping[Press, Literal["primary", "danger"]] = {
     Press.KEEP_2H: "primary", Press.APPROVE: "primary", Press.STOP_NOW: "danger",

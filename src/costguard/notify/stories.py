@@ -13,7 +13,7 @@ from costguard.domain.notice import NoticeKind
 from costguard.notify.buttons import buttons
 from costguard.notify.doc import Doc
 from costguard.notify.story import Line, Span, Story, clean, code, joined, text
-from costguard.notify.words import Words
+from costguard.notify.words.base import Words
 from costguard.notify.words.sentences import translated
 
 

@@ -13,7 +13,16 @@ from functools import cache
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 
 from costguard.domain.money import Money
 from costguard.domain.time import DAYS, DayKind, TimeRange, parse_duration
@@ -142,9 +151,13 @@ def _byte_rate_text(value: float | None) -> str:
     return f"{Decimal(repr(value)) / _BYTE_UNITS[unit]:f}".rstrip("0").rstrip(".") + f"{unit}/s"
 
 
+# Known to be there as they are written.
+_USUAL_ZONES = frozenset(_ABBREVIATIONS.values())
+
+
 @cache
 def _zones() -> frozenset[str]:
-    # A walk over the whole zone database: once is enough.
+    # A walk over the whole zone database: once is enough, and only for a zone that is not a usual one.
     return frozenset(available_timezones())
 
 
@@ -156,7 +169,7 @@ def parse_zone(value: object) -> ZoneInfo:
     if text.lower() in _ABBREVIATIONS and text != "UTC":
         name = _ABBREVIATIONS[text.lower()]
         raise ValueError(f"{text!r} is not a time zone name; write the IANA name, like {name}")
-    if text not in _zones():
+    if text not in _USUAL_ZONES and text not in _zones():
         raise ValueError(f"unknown time zone {text!r}; write an IANA name, like Asia/Shanghai")
     return ZoneInfo(text)
 
@@ -190,13 +203,13 @@ Percent = Annotated[
 ]
 MoneyText = Annotated[
     Money,
-    BeforeValidator(parse_money),
+    PlainValidator(parse_money),
     PlainSerializer(lambda m: f"{m.plain()} {m.currency}", return_type=str),
     _text_schema(r"^\d+(\.\d+)? [A-Z]{3}$", "12.50 CNY"),
 ]
 RateText = Annotated[
     Rate,
-    BeforeValidator(parse_rate),
+    PlainValidator(parse_rate),
     PlainSerializer(str, return_type=str),
     _text_schema(r"^\d+(\.\d+)? [A-Z]{3}/(gpu/)?(h|day)$", "12 CNY/h"),
 ]

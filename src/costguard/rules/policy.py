@@ -34,7 +34,7 @@ class GpuMatch(Strict):
     models: Texts | None = Field(None, description="globs on the card's model, like `*A100*`")
 
 
-class Match(Strict):
+class Match(Strict, defer_build=False):
     """Keys AND, lists OR. ``*`` globs in accounts, names, skus and gpu models. ``all`` is written
     ``match: all``. An unknown or missing value never matches a positive test."""
 
@@ -97,7 +97,7 @@ class Hook(Strict):
         return f"{first} …" if more else first
 
 
-class Rung(Strict):
+class Rung(Strict, defer_build=False):
     """One step of a ladder. ``after`` counts from the confirmed delivery of the first warning; ``at``
     names the budget step that the rung answers; without ``at`` it answers every step."""
 

@@ -6,7 +6,7 @@ To add a rule: write its file, add its line to ``_KINDS``. Nothing else knows th
 from functools import cache, reduce
 from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, create_model
 
@@ -49,8 +49,11 @@ _KINDS: tuple[RuleKind[Any], ...] = (
 RULES = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 
-def _model(kind: RuleKind[Any]) -> type[Policy]:
-    """Policy with this rule's ``when``; ``when`` may be left out if the rule has a default for every key."""
+@cache
+def policy_model(rule: str) -> type[Policy]:
+    """Policy with this rule's ``when``, made when the rule is first used; ``when`` may be left out if the rule has a
+    default for every key. Raises KeyError for a rule that is not registered."""
+    kind = RULES[rule]
     required = any(field.is_required() for field in kind.when.model_fields.values())
     try:
         default = ... if required else kind.when()
@@ -65,17 +68,10 @@ def _model(kind: RuleKind[Any]) -> type[Policy]:
     return model
 
 
-POLICY_MODELS = MappingProxyType({kind.name: _model(kind) for kind in _KINDS})
-
-if TYPE_CHECKING:
-    AnyPolicy = Policy
-else:
-    AnyPolicy = Annotated[reduce(or_, POLICY_MODELS.values()), Field(discriminator="rule")]
-
-
 @cache
 def _adapter() -> TypeAdapter[Policy]:
-    return TypeAdapter(AnyPolicy)
+    models: Any = reduce(or_, map(policy_model, RULES))
+    return TypeAdapter(Annotated[models, Field(discriminator="rule")])
 
 
 def parse_policy(data: object) -> Policy:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from costguard.rules.policy import Policy
-from costguard.rules.registry import POLICY_MODELS, RULES, kind_of, parse_policy, policy_schema
+from costguard.rules.registry import RULES, kind_of, parse_policy, policy_model, policy_schema
 
 
 def examples(name: str) -> list[dict[str, Any]]:
@@ -19,7 +19,7 @@ def examples(name: str) -> list[dict[str, Any]]:
 def test_the_example_is_a_policy_of_its_rule(name: str) -> None:
     for document in examples(name):
         policy = parse_policy(document)
-        assert isinstance(policy, POLICY_MODELS[name])
+        assert isinstance(policy, policy_model(name))
         assert kind_of(policy) is RULES[name]
         assert isinstance(policy.when, RULES[name].when)
         assert not policy.can_end or RULES[name].may_stop

@@ -19,9 +19,10 @@ from costguard.errors import DeliveryError
 from costguard.net.http import HttpClient
 from costguard.notify.dingtalk.api import ENDPOINT, ApiError, DingTalkApi
 from costguard.notify.dingtalk.app_config import DingTalkAppConfig
-from costguard.notify.dingtalk.card import STANDARD, VALUE_BYTES, buttons, track_id
+from costguard.notify.dingtalk.card import VALUE_BYTES, buttons, track_id
 from costguard.notify.dingtalk.markup import TITLE_BYTES
 from costguard.notify.dingtalk.probe import probe
+from costguard.notify.dingtalk.template import STANDARD
 from costguard.notify.inert import escape
 from costguard.notify.story import cut_bytes
 from costguard.ports import ChannelProbe, Clock, Message

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr
 
-from costguard.notify.dingtalk.card import STANDARD
+from costguard.notify.dingtalk.template import STANDARD
 from costguard.notify.settings import ChannelConfig
 
 

@@ -19,9 +19,6 @@ from costguard.notify.inert import escape
 from costguard.notify.story import Line, Span, Story, clean, cut, cut_bytes
 from costguard.ports import Message
 
-STANDARD = "1366a1eb-bc54-4859-ac88-517c56a9acb1.schema"
-"""DingTalk's own card of markdown and buttons, published for every application with its SDK."""
-
 VALUE_BYTES = 1000  # 1 KB a variable; 1,000 is below it however it is counted
 ROBOT_BYTES = 13_500  # msgParam may have 15,000, and is JSON inside JSON
 _LABEL = 20

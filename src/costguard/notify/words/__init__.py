@@ -1,14 +1,27 @@
-"""The languages by code. Another language is another file here and one line below."""
+"""The languages by code. Another language is another file here and one case below."""
 
-from costguard.notify.words.base import Words
-from costguard.notify.words.en import En
-from costguard.notify.words.zh import Zh
+from functools import cache
+from typing import TYPE_CHECKING
 
-__all__ = ["LANGUAGES", "Words", "words"]
+if TYPE_CHECKING:
+    from costguard.notify.words.base import Words
 
-LANGUAGES: dict[str, Words] = {"zh": Zh(), "en": En()}
+LANGUAGES = ("zh", "en")
 
 
-def words(language: str) -> Words:
-    """The words of a language. Raises KeyError for a language that nobody wrote."""
-    return LANGUAGES[language]
+@cache
+def words(language: str) -> "Words":
+    """The words of a language, read when they are first asked for: most commands say nothing in them.
+
+    Raises KeyError for a language that nobody wrote.
+    """
+    match language:
+        case "zh":
+            from costguard.notify.words.zh import Zh
+
+            return Zh()
+        case "en":
+            from costguard.notify.words.en import En
+
+            return En()
+    raise KeyError(language)

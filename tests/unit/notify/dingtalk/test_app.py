@@ -13,7 +13,7 @@ from costguard.errors import DeliveryError
 from costguard.net.http import HttpClient
 from costguard.notify.dingtalk.app import DingTalkApp
 from costguard.notify.dingtalk.app_config import DingTalkAppConfig
-from costguard.notify.dingtalk.card import STANDARD
+from costguard.notify.dingtalk.template import STANDARD
 from costguard.notify.render import render as render_facts
 from costguard.notify.samples import SAMPLE_NOW, sample_facts
 from costguard.ports import Message
