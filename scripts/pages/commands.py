@@ -37,7 +37,8 @@ def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield path, command
         return
-    for name, inner in sorted(command.commands.items()):
+    for name in sorted(command.list_commands(None)):
+        inner = command.get_command(None, name)
         if not inner.hidden:
             yield from _leaves(f"{path} {name}", inner)
 

@@ -19,7 +19,6 @@ from zoneinfo import ZoneInfo
 from rich.cells import cell_len
 from rich.console import Console
 from rich.containers import Lines
-from rich.table import Table
 from rich.text import Text
 
 from costguard.cli import words
@@ -36,7 +35,7 @@ _WORDS = 18
 _LABEL = 10
 _INDENT, _FACT = 4, 14
 # What a line may be broken before: a word, or a character of a script without spaces. Punctuation stays where it is.
-_UNIT = re.compile(
+_UNIT = (
     r"[（《“「【]*(?:[\u2e80-\u2fff\u3041-\u9fff\uf900-\ufaff]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff01-\uff5e]+|.)"
     r"[，。、；：）》”」】！？…]*\s*"
 )
@@ -74,7 +73,7 @@ class Prose(Text):
 def _breaks(text: str, width: int) -> list[int]:
     """Where lines of at most ``width`` cells begin, after the first."""
     found, used = [], 0
-    for unit in _UNIT.finditer(text):
+    for unit in re.finditer(_UNIT, text):
         cells = cell_len(unit[0].rstrip())
         if used and used + cells > width:
             found.append(unit.start())
@@ -161,6 +160,8 @@ class Screen:
 
     def facts(self, lines: Iterable[tuple[str, str]]) -> None:
         """Lines of a label and words, the words wrapped beside it; a label that repeats is said once."""
+        from rich.table import Table
+
         before = ""
         table = Table.grid(padding=(0, 1, 0, 0))
         table.add_column(no_wrap=True, min_width=_LABEL, style="dim")
@@ -173,6 +174,8 @@ class Screen:
 
     def table(self, title: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], empty: str) -> None:
         """A table that fits the terminal; ``empty`` is said when there are no rows."""
+        from rich.table import Table
+
         lines = [[str(cell) for cell in row] for row in rows]
         if not lines:
             self.say(empty)

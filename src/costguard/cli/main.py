@@ -1,35 +1,43 @@
-"""The command line: ``costguard COMMAND``. Each command is a thin verb; this module only gathers them."""
+"""The command line: ``costguard COMMAND``. Each command is a thin verb; this module only finds it."""
 
 import copy
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.main
 from typer.core import TyperGroup
 
 from costguard import __version__
-from costguard.cli import (
-    bills,
-    database,
-    demo,
-    explain,
-    levers,
-    money,
-    notify,
-    policies,
-    replay,
-    service,
-    setup,
-    tables,
-)
 from costguard.cli.context import Globals, understood
 from costguard.cli.language import of_line
 from costguard.errors import CostguardError
 from costguard.web.words import Language
+
+# In the order of the help. Only the module of the command that is asked for is loaded: all of them take longer than
+# what most commands do.
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "setup": ("init", "check", "doctor"),
+    "service": ("run",),
+    "money": ("audit", "spend"),
+    "replay": ("backfill", "replay"),
+    "tables": ("fleet", "findings", "actions", "ledger", "sources"),
+    "explain": ("explain",),
+    "levers": (
+        "keep", "unkeep", "claim", "approve", "cancel", "dispute", "undo", "pause", "resume", "heartbeat",
+    ),
+    "demo": ("demo",),
+    "bills": ("bills",),
+    "policies": ("policies",),
+    "notify": ("notify",),
+    "database": ("db",),
+}  # fmt: skip
+"""Module → the commands that it registers."""
 
 _JSON, _LANGUAGE = "costguard.json", "costguard.language"
 # Click's UsageError, from the Click that this Typer uses: its own copy or the package.
@@ -43,10 +51,10 @@ def _speak(ctx: Any, _: object, given: str) -> None:
 
 def _with_language(command: Any, option: Any) -> None:
     """Takes the language after each command as well: who asks for one thinks of it last."""
+    after = copy.copy(option)
+    after.expose_value, after.callback = False, _speak
+    command.params.append(after)
     for inner in getattr(command, "commands", {}).values():
-        after = copy.copy(option)
-        after.expose_value, after.callback = False, _speak
-        inner.params.append(after)
         _with_language(inner, option)
 
 
@@ -63,13 +71,38 @@ def _with_help(command: Any, language: Language) -> None:
         _with_help(inner, language)
 
 
+def registered(module: str) -> dict[str, Any]:
+    """The commands of one module, by name."""
+    part = typer.Typer(rich_markup_mode="markdown")
+    import_module(f"costguard.cli.{module}").register(part)
+    return dict(typer.main.get_group(part).commands)
+
+
 class Group(TyperGroup):
-    """Turns our exceptions into words and exit codes, in one place, and with --json into a document."""
+    """Loads a command when it is asked for. Turns our exceptions into words and exit codes, in one place, and with
+    --json into a document."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for names in MODULES.values() for name in names]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command; for a name that no module has all are loaded, so that one like it can be suggested."""
+        having = [module for module, names in MODULES.items() if cmd_name in names] or MODULES
+        for module in having:
+            if self.commands.keys().isdisjoint(MODULES[module]):
+                self.commands.update(registered(module))
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            _with_language(command, next(option for option in self.params if option.name == "lang"))
+            _with_help(command, ctx.meta[_LANGUAGE])
+        return name, command, rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_JSON] = "--json" in args
         ctx.meta[_LANGUAGE] = of_line(args, os.environ)
-        _with_language(self, next(option for option in self.params if option.name == "lang"))
         _with_help(self, ctx.meta[_LANGUAGE])
         with _refusals(ctx):
             return super().parse_args(ctx, args)
@@ -135,10 +168,6 @@ def root(
     fleet.
     """
     ctx.obj = Globals(config, lang)
-
-
-for module in (setup, service, money, bills, replay, tables, explain, levers, policies, notify, database, demo):
-    module.register(app)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -81,7 +81,7 @@ def missing_sdk(provider: str) -> str | None:
         return None
     wanted = [
         re.split(r"[\s<>=!~;\[(]", requirement, maxsplit=1)[0]
-        for requirement in distribution.requires or ()
+        for requirement in _requirements(distribution)
         if re.search(rf"""extra\s*==\s*['"]{re.escape(provider)}['"]""", requirement)
     ]
     lacking = [name for name in wanted if not (_installed(name) or _installed(name.rpartition("-")[0]))]
@@ -135,11 +135,17 @@ def _plugin(point: metadata.EntryPoint) -> Plugin:
     return Plugin(point.name, point, manifest)
 
 
+@cache
+def _requirements(distribution: metadata.Distribution) -> tuple[str, ...]:
+    # Its metadata holds the whole README and is parsed as a mail is, each time that it is asked.
+    return tuple(distribution.requires or ())
+
+
 def _installed(name: str) -> bool:
     if not name:
         return False
     try:
-        metadata.version(name)
+        metadata.distribution(name)
     except metadata.PackageNotFoundError:
         return False
     return True

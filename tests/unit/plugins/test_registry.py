@@ -86,14 +86,14 @@ def test_an_sdk_that_is_not_installed_is_said_with_the_line_that_installs_it(mon
 
 def test_what_the_extra_lacks_is_known_without_importing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert registry.missing_sdk("aws") is None
-    real = metadata.version
+    real = metadata.distribution
 
-    def version(name: str) -> str:
+    def distribution(name: str) -> metadata.Distribution:
         if name == "boto3":
             raise metadata.PackageNotFoundError(name)
         return real(name)
 
-    monkeypatch.setattr(registry.metadata, "version", version)
+    monkeypatch.setattr(registry.metadata, "distribution", distribution)
     assert registry.missing_sdk("aws") == "provider 'aws' needs boto3: pip install 'costguard[aws]'"
     assert registry.missing_sdk("simulated") is None
 
