@@ -6,6 +6,7 @@ from typing import Any
 
 import typer.main
 
+from costguard.cli.help import commands_of
 from costguard.cli.main import app
 from scripts.pages.markdown import code, table
 
@@ -37,8 +38,7 @@ def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield path, command
         return
-    for name in sorted(command.list_commands(None)):
-        inner = command.get_command(None, name)
+    for name, inner in sorted(commands_of(command).items()):
         if not inner.hidden:
             yield from _leaves(f"{path} {name}", inner)
 

@@ -32,7 +32,7 @@ def show(ctx: Any, language: Language) -> None:
     shown = [one for one in command.get_params(ctx) if not getattr(one, "hidden", False)]
     arguments = [one for one in shown if one.param_type_name == "argument"]
     options = [one for one in shown if one.param_type_name == "option"]
-    commands = [one for one in getattr(command, "commands", {}).values() if not one.hidden]
+    commands = [one for one in commands_of(command).values() if not one.hidden]
     for title, rows in (
         ("Arguments", [(Text(_metavar(one, t), "bold yellow"), _about(one, t)) for one in arguments]),
         ("Options", [_option(one, t) for one in options]),
@@ -52,6 +52,12 @@ def refuse(error: Any, language: Language) -> None:
         out.print(Text(t(f"Try '{error.ctx.command_path} {error.ctx.help_option_names[0]}' for help."), "dim"))
     text = Prose(t(error.format_message()))
     out.print(Panel(text, title=t("Error"), title_align="left", border_style="red"))
+
+
+def commands_of(group: Any) -> dict[str, Any]:
+    """The commands of a group by name, each loaded, in the order of the help; none of what is no group."""
+    names = group.list_commands(None) if hasattr(group, "commands") else ()
+    return {name: group.get_command(None, name) for name in names}
 
 
 def paragraphs(text: str | None) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from costguard.cli.chinese import told
-from costguard.cli.help import extras, paragraphs
+from costguard.cli.help import commands_of, extras, paragraphs
 from costguard.cli.main import app
 
 # What is the same in both languages: choices, and times and amounts that stand for themselves.
@@ -23,7 +23,7 @@ def _texts(command: Any, path: str = "costguard") -> Iterator[tuple[str, str]]:
         flag = getattr(one, "is_flag", False)
         assert one.metavar or flag or one.param_type_name == "argument" or one.name.endswith("completion"), path
         yield from ((path, text) for text in (one.help, one.metavar, *(f" {extra}" for extra in extras(one))) if text)
-    for name, inner in getattr(command, "commands", {}).items():
+    for name, inner in commands_of(command).items():
         yield path, command.subcommand_metavar
         yield from _texts(inner, f"{path} {name}")
 
