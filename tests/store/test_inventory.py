@@ -114,6 +114,26 @@ def test_a_listing_that_is_older_than_a_live_look_changes_nothing(database: Data
         assert [one.ref.id for one in inventory.record_gone(conn, ref(3), NOW + 6 * MINUTE).gone] == ["i-3"]
 
 
+def test_what_was_seen_in_a_time_that_has_not_come_is_seen_anew(database: Database) -> None:
+    """E08: the clock was an hour ahead for a while; listings and looks count again from when it is set right."""
+    kept = box(1, tags={"costguard": "keep"})
+    with database.write() as conn:
+        listing(conn, NOW, box(1), box(2), box(3))
+        listing(conn, NOW + 60 * MINUTE, box(1, state=State.STOPPED), box(2), box(3))
+        at = NOW + 5 * MINUTE
+        seen = [replace(one, observed_at=at) for one in (kept, box(2))]
+        late = inventory.record_listing(conn, "prod", "cn-beijing", Kind.VM, seen, at, POLL, at)
+        assert [one.ref for one in late.gone] == [ref(3)]
+        assert inventory.resource(conn, ref(1)) == seen[0]
+        inventory.record_live(conn, replace(seen[1], tags={"a": "b"}, observed_at=at), at)
+        assert (one := inventory.resource(conn, ref(2))) is not None
+        assert one.tags == {"a": "b"}
+        listing(conn, NOW + 10 * MINUTE, box(1, state=State.STOPPED), box(2))
+        times = [(i.started, i.ended) for i in states.intervals(conn, NOW, NOW + 90 * MINUTE, ref(1))]
+    assert all(ended is None or started <= ended for started, ended in times)
+    assert [b[0] for b in times[1:]] == [a[1] for a in times[:-1]], "one state at a time"
+
+
 def test_an_answer_of_before_the_stop_is_no_restart(database: Database) -> None:
     """G09: reads that lag behind a write: said to run since before it was seen stopped. Believed if it stays so."""
     running = box(started_at=NOW - 9 * MINUTE)

@@ -104,7 +104,7 @@ class Lister:
                 ):
                     found = [self.enrich(account, r, listed, now, locks) for r in look.found.values()]
                     delta = inventory.record_listing(
-                        conn, account.name, region, look.kind, found, look.began, self.interval
+                        conn, account.name, region, look.kind, found, look.began, self.interval, now
                     )
                     states.assume(conn, delta.new)
                     note_tags(conn, delta.retagged, now)

@@ -1,13 +1,14 @@
 """Resources: what listings and live looks saw, kept with identity, intervals of state, starts and stops.
 
 A listing is complete or it is not recorded: what a recorded one no longer contains is gone. What is older than what
-is already known changes nothing (a live look may have overtaken a listing).
+is already known changes nothing (a live look may have overtaken a listing), unless that is known of a time that has not
+come yet: then the clock was ahead, and what is told now is believed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
@@ -23,6 +24,9 @@ _ROWS = Rows(Resource, without=("gpus",))
 _SETTLED = (State.RUNNING, State.STOPPED)
 # How far behind itself a provider may answer: its own reads after a write are not always of the write.
 _LAG = timedelta(minutes=2)
+# How far ahead of us another thread's look may be, which was written while we waited.
+_AHEAD = timedelta(minutes=1)
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +62,22 @@ def record_listing(
     resources: Iterable[Resource],
     now: datetime,
     poll_interval: timedelta,
+    ended: datetime | None = None,
 ) -> ListingDelta:
-    """Records a complete listing of one kind in one account and region. ``now`` is when it began.
+    """Records a complete listing of one kind in one account and region. ``now`` is when it began, ``ended`` when it
+    was over (None is not known, and nothing then seems to be of a time that has not come).
 
     A gap of more than two ``poll_interval`` since the last look makes the time between an assumed interval.
     """
     place = (table.c.account == account, table.c.region == region, table.c.kind == kind)
     known = {one.resource.ref: one for one in _known(conn.execute(select(table).where(*place)))}
     seen = {resource.ref: resource for resource in resources}
-    delta = _record(conn, known, seen, 2 * poll_interval)
+    latest = _NEVER if ended is None else ended + _AHEAD
+    delta = _record(conn, known, seen, 2 * poll_interval, latest)
     lost = [
-        one for ref, one in known.items() if ref not in seen and one.gone_at is None and one.resource.observed_at <= now
+        one
+        for ref, one in known.items()
+        if ref not in seen and one.gone_at is None and not now < one.resource.observed_at <= latest
     ]
     return replace(delta, gone=_bury(conn, lost, now))
 
@@ -76,12 +85,12 @@ def record_listing(
 def record_live(conn: Connection, resource: Resource, now: datetime) -> ListingDelta:
     """Records one live look. Nothing else is touched, and no interval is called assumed for it.
 
-    ``now`` is when the look began; the resource's own ``observed_at`` is what counts.
+    ``now`` is the time of the look; the resource's own ``observed_at`` is what counts.
     """
     query = select(table).where(table.c.ref == resource.ref)
     known = {one.resource.ref: one for one in _known(conn.execute(query))}
     seen = resource if resource.observed_at >= now else replace(resource, observed_at=now)
-    return _record(conn, known, {resource.ref: seen}, None)
+    return _record(conn, known, {resource.ref: seen}, None, now + _AHEAD)
 
 
 def record_gone(conn: Connection, ref: ResourceRef, now: datetime) -> ListingDelta:
@@ -155,7 +164,9 @@ def _record(
     known: Mapping[ResourceRef, _Known],
     seen: Mapping[ResourceRef, Resource],
     gap: timedelta | None,
+    latest: datetime,
 ) -> ListingDelta:
+    """``latest``: nothing that is known can be of later, unless the clock was ahead."""
     new: list[Resource] = []
     changed: list[Resource] = []
     same: list[Resource] = []
@@ -163,6 +174,7 @@ def _record(
     moves: list[states.Move] = []
     transitions: list[power.Transition] = []
     retagged: list[Resource] = []
+    untimely: list[ResourceRef] = []
     for ref, told in seen.items():
         before = known.get(ref)
         if before is None:
@@ -171,7 +183,9 @@ def _record(
             rows.append(_row(stored, stored.observed_at, None))
             moves.append(states.Move(stored, None, None))
             continue
-        if told.observed_at < before.resource.observed_at or _lags(told, before):
+        if before.resource.observed_at > latest:
+            untimely.append(ref)
+        elif told.observed_at < before.resource.observed_at or _lags(told, before):
             continue
         stored = _with_identity(told, before)
         if before.gone_at is None and replace(before.resource, observed_at=stored.observed_at) == stored:
@@ -186,6 +200,7 @@ def _record(
             transitions.append(event)
     upsert(conn, table, rows, ["ref"])
     _touch(conn, same)
+    states.rewind(conn, untimely, latest)
     states.record(conn, moves, gap)
     events = power.derive(conn, transitions)
     return ListingDelta(tuple(new), tuple(changed), (), events, tuple(retagged))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, or_, select, update
 
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State
@@ -97,6 +97,13 @@ def close(conn: Connection, refs: Collection[ResourceRef], at: datetime) -> None
     """Ends the open intervals of resources that are gone."""
     for chunk in chunks(refs):
         conn.execute(update(table).where(table.c.ref.in_(chunk), table.c.ended.is_(None)).values(ended=at))
+
+
+def rewind(conn: Connection, refs: Collection[ResourceRef], at: datetime) -> None:
+    """Takes back what was written of the time after ``at``, which has not come: what held then still holds."""
+    for chunk in chunks(refs):
+        conn.execute(delete(table).where(table.c.ref.in_(chunk), table.c.started > at))
+        conn.execute(update(table).where(table.c.ref.in_(chunk), table.c.ended > at).values(ended=None))
 
 
 def intervals(

@@ -1,0 +1,69 @@
+"""A clock that was wrong for a while, set right again: what is read then is believed, whatever was read before."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from costguard.app.app import App
+from costguard.app.once import run_once
+from costguard.testing.clock import FakeClock
+from tests.daemon.rig import HOUR, MINUTE, Cloud, configure
+from tests.fakes.slack import SlackServer
+
+
+@pytest.fixture
+def cloud(clock: FakeClock) -> Cloud:
+    """Its own clock is right all the time."""
+    cloud = Cloud(clock)
+    cloud.add("a")
+    return cloud
+
+
+@pytest.fixture
+def app(tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer) -> Iterator[App]:
+    app = App.open(configure(tmp_path, slack.webhook_url), clock, connect=cloud.connect, threads=1)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def set_right(app: App, cloud: Cloud, clock: FakeClock) -> App:
+    """A warned box; then the clock went an hour ahead for one poll, and back."""
+    run_once(app)
+    clock.advance(5 * MINUTE)
+    cloud.tells_until = clock.now()
+    clock.jump(HOUR)
+    app.poll()
+    clock.jump(-HOUR)
+    cloud.tells_until = None
+    return app
+
+
+def kept(cloud: Cloud) -> None:
+    cloud.boxes["a"].tags["costguard"] = "keep"
+
+
+def grouped(cloud: Cloud) -> None:
+    cloud.boxes["a"].group = "asg-1"
+
+
+def restarted(cloud: Cloud) -> None:
+    cloud.restart("a")
+
+
+def test_what_did_not_change_is_stopped_when_it_was_announced(set_right: App, cloud: Cloud, clock: FakeClock) -> None:
+    clock.advance(26 * MINUTE)
+    run_once(set_right)
+    assert len(cloud.stops()) == 1
+
+
+@pytest.mark.parametrize("changed", [kept, grouped, restarted])
+def test_what_changed_since_is_seen_before_the_stop(
+    set_right: App, cloud: Cloud, clock: FakeClock, changed: Callable[[Cloud], None]
+) -> None:
+    """E08, M12: a keep tag, a group, a restart by a human; each seen by listings and by the last look."""
+    changed(cloud)
+    clock.advance(26 * MINUTE)
+    run_once(set_right)
+    assert cloud.stops() == []
