@@ -5,6 +5,7 @@ The page is one file that loads nothing and runs no script, so it can be mailed 
 
 import csv
 import io
+import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -17,9 +18,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from costguard.domain.money import Money
 from costguard.engine.forecast import GROWING, METHOD
 from costguard.engine.remarks import Language
+from costguard.notify.story import clean
 
 Document = Mapping[str, Any]
 _RESOURCES = 50
+_FORMULA = frozenset("=+@＝＋－＠")
+# What Markdown reads as more than text: anywhere, at the edge of a word, or at the beginning of a line.
+_MARKUP = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_BLOCK = re.compile(r"^(\d*)([#>+.)-])")
+_MENTION = re.compile(r"(?<!\w)@(?=\w)")
 
 WORDS: Mapping[str, tuple[str, str]] = {
     "title": ("Audit", "费用审计"),
@@ -188,7 +195,7 @@ def as_csv(document: Document) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
         ["account", "provider", "region", "kind", "id", "name", "state", "sku", "charge_type", "owner", "team",
-         "price_per_hour", "estimated", "billed", "amount", "currency"]
+         "price_per_hour", "estimated", "billed", "amount", "currency", "price_currency"]
     )  # fmt: skip
     for r in document["resources"]:
         subject, price = r["subject"], r["price_per_hour"] or {}
@@ -198,6 +205,7 @@ def as_csv(document: Document) -> str:
                 subject["account"], subject["provider"], subject["region"], subject["kind"], subject["id"],
                 subject.get("name", ""), r["state"], r["sku"], r["charge_type"], r["owner"], r["team"],
                 price.get("amount", ""), *(cost.get("amount", "") for cost in costs), document["currency"],
+                price.get("currency", ""),
             )]
         )  # fmt: skip
     return out.getvalue()
@@ -206,7 +214,8 @@ def as_csv(document: Document) -> str:
 def _cell(value: object) -> str:
     """A spreadsheet must not run a name as a formula; a negative amount is a number and stays one."""
     text = "" if value is None else str(value)
-    formula = text[:1] in ("=", "+", "@", "\t", "\r") or (text[:1] == "-" and not _number(text))
+    first = text.lstrip()[:1]
+    formula = first in _FORMULA or (first == "-" and not _number(text)) or text[:1] in ("\t", "\r", "\n")
     return f"'{text}" if formula else text
 
 
@@ -259,7 +268,7 @@ def markdown(document: Document) -> str:
             ],
             words={t["state"], t["owner"]},
         ),
-        *(f"- {_md(line)}" for line in (*document["decisions_needed"], *document["warnings"])),
+        *(f"- {_sentence(line)}" for line in (*document["decisions_needed"], *document["warnings"])),
         *(f"- {t['metered']}: {_md(line)}" for line in document["metered_calls"]),
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"
@@ -279,9 +288,16 @@ def _table(head: list[str], rows: list[list[str]], words: Collection[str] = ()) 
     if not rows:
         return []
     rule = ["---", *("---" if title in words else "---:" for title in head[1:])]
-    return [f"| {' | '.join(map(_md, line))} |" for line in (head, rule, *rows)] + [""]
+    lines = [head, rule, *(map(_md, row) for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines] + [""]
+
+
+def _sentence(text: str) -> str:
+    """The same at the beginning of a line, where it could also begin a heading, a list or a quotation."""
+    return _BLOCK.sub(r"\1\\\2", _md(text))
 
 
 def _md(text: str) -> str:
-    """Text that is no markup, in one cell of a table."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    """Text that is no markup, link or mention, in one cell of a table."""
+    plain = _MARKUP.sub(r"\\\g<0>", clean(text)).replace("<", "&lt;")
+    return _MENTION.sub("@\u200b", plain)

@@ -41,6 +41,10 @@ _UNIT = (
 )
 
 
+# Control characters but for the end of a line, and marks that change the direction of writing.
+_OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table: its title, whether it is a number, and whether its words may wrap.
@@ -53,6 +57,12 @@ class Column:
     flexible: bool = False
     style: str = ""
     drop: int = 0
+
+
+def harmless(text: str) -> str:
+    """Text without what a terminal obeys: names come from outside, and a control character in one could clear the
+    screen, forge a link or turn the line around."""
+    return _OBEYED.sub("\ufffd", text)
 
 
 class Prose(Text):
@@ -134,7 +144,7 @@ class Screen:
     def say(self, text: str, style: str = "") -> None:
         """A line for people; silent with --json."""
         if not self.as_json:
-            self.out.print(Text(text, style), soft_wrap=True)
+            self.out.print(Text(harmless(text), style), soft_wrap=True)
 
     def fact(self, label: str, text: str, style: str = "") -> None:
         """A label and what it has, wrapped beside it; one fact after another stands below it."""
@@ -156,7 +166,7 @@ class Screen:
             self.say(" " * _INDENT + text[start:end].rstrip())
 
     def warn(self, text: str) -> None:
-        self.err.print(Text(text, "yellow"), soft_wrap=True)
+        self.err.print(Text(harmless(text), "yellow"), soft_wrap=True)
 
     def facts(self, lines: Iterable[tuple[str, str]]) -> None:
         """Lines of a label and words, the words wrapped beside it; a label that repeats is said once."""
@@ -167,7 +177,7 @@ class Screen:
         table.add_column(no_wrap=True, min_width=_LABEL, style="dim")
         table.add_column(overflow="fold")
         for label, text in lines:
-            table.add_row(f"  {'' if label == before else label}", Prose(text))
+            table.add_row(f"  {'' if label == before else label}", Prose(harmless(text)))
             before = label
         if table.row_count and not self.as_json:
             self.out.print(table)
@@ -176,7 +186,7 @@ class Screen:
         """A table that fits the terminal; ``empty`` is said when there are no rows."""
         from rich.table import Table
 
-        lines = [[str(cell) for cell in row] for row in rows]
+        lines = [[harmless(str(cell)).replace("\n", " ") for cell in row] for row in rows]
         if not lines:
             self.say(empty)
             return

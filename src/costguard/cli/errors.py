@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from costguard.cli.console import console
+from costguard.cli.console import console, harmless
 from costguard.cli.words import say
 from costguard.errors import (
     AddressTaken,
@@ -103,12 +103,12 @@ def _lines(error: CostguardError, language: Language) -> list[Text]:
         return [*(_line(one, language) for one in error.errors), ends]
     lines = [_line(error, language)]
     if isinstance(error, UsageError):
-        lines += [Text(f"  {candidate}") for candidate in error.candidates]
+        lines += [Text(f"  {harmless(candidate)}") for candidate in error.candidates]
     return lines
 
 
 def _line(error: CostguardError, language: Language) -> Text:
-    return Text.assemble((place(error), "bold"), (say("error", language), "red"), told(error, language))
+    return Text.assemble((place(error), "bold"), (say("error", language), "red"), harmless(told(error, language)))
 
 
 def _document(error: CostguardError, code: int) -> dict[str, object]:

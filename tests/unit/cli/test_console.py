@@ -4,7 +4,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from costguard.cli.console import Column, Screen, ago, money, plural, span, when
+from costguard.cli.errors import report
 from costguard.domain.money import Money
+from costguard.errors import UsageError
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 30, 15, 30, tzinfo=UTC)
@@ -46,6 +48,27 @@ def test_what_may_not_go_is_never_cut(capsys: pytest.CaptureFixture[str], monkey
 def test_names_are_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("[red]x[/red]", ":computer:", "back\\", "[/]", "测试机"):
         assert name in _table(80, capsys, monkeypatch, (name, "-", "-", "-"))
+
+
+@pytest.mark.parametrize("evil", ["\x1b[2J", "\x1b]8;;http://evil\x1b\\", "\x9b31m", "\r", "\x07", "\u202e", "\u2028"])
+def test_no_name_commands_the_terminal(
+    evil: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name in a table, a sentence, a fact or an error cannot clear the screen, link, or turn the line around."""
+    name = f"train{evil}03"
+    shown = _table(80, capsys, monkeypatch, (name, "¥1.00", f"a{evil}", "1h"))
+    screen = Screen()
+    screen.say(f"stopped {name}")
+    screen.warn(f"warning: {name}")
+    screen.fact("name", name)
+    screen.facts([("name", name)])
+    report(UsageError(f"no box is called {name}", [name]), as_json=False)
+    told = capsys.readouterr()
+    text = shown + told.out + told.err
+    assert not set(text) & (set("\x1b\x9b\r\x07\u202e\u2028") | {evil})
+    assert text.count("train\ufffd") == 7
+    monkeypatch.setenv("COLUMNS", "80")
+    assert _table(80, capsys, monkeypatch, ("two\nlines", "¥1.00", "a", "1h")).count("\n") == 2
 
 
 def test_no_rows_are_said(capsys: pytest.CaptureFixture[str]) -> None:
