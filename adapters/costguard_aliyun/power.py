@@ -60,7 +60,7 @@ class PowerRole:
         known = _RELEASE.get(ref.kind)
         if known is None:
             call = self._api.call_of("ecs", ref.region, "Release")
-            raise call.failed(Unsupported, f"a {ref.kind.value} cannot be released")
+            raise call.failed(Unsupported, f"no {ref.kind.value} can be released")
         product, action, parameter = known
         self._api.mutate(product, action, ref.region, token, **{parameter: ref.id})
         return PowerResult.ACCEPTED
@@ -83,7 +83,7 @@ class PowerRole:
             raise call.failed(InvalidState, "tag keys that begin with aliyun or acs: are reserved")
         known = _TAGGED.get(ref.kind)
         if known is None:
-            raise call.failed(Unsupported, f"a {ref.kind.value} cannot be tagged")
+            raise call.failed(Unsupported, f"no {ref.kind.value} can be tagged")
         product, kind = known
         pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
         for first in range(0, len(pairs), _TAGS_PER_CALL):
@@ -105,7 +105,7 @@ class PowerRole:
     def _only_vm(self, ref: ResourceRef, action: str) -> None:
         if ref.kind is not Kind.VM:
             call = self._api.call_of("ecs", ref.region, action)
-            raise call.failed(Unsupported, f"a {ref.kind.value} has neither a power state nor a timer")
+            raise call.failed(Unsupported, f"no {ref.kind.value} has a power state or a timer")
 
     def _allowed(self, ref: ResourceRef, action: str) -> None:
         if not self._api.spec.allow_release:

@@ -88,14 +88,14 @@ class PowerRole:
         known = RELEASE.get(ref.kind)
         if known is None:
             call = self._api.call_of("ec2", ref.region, "Release")
-            raise call.failed(Unsupported, f"a {ref.kind.value} cannot be released")
+            raise call.failed(Unsupported, f"no {ref.kind.value} can be released")
         operation, parameter = known
         self._api.mutate("ec2", ref.region, operation, token, **{parameter: ref.id})
 
     def _only_vm(self, ref: ResourceRef, operation: str, what: str) -> None:
         if ref.kind is not Kind.VM:
             raise self._api.call_of("ec2", ref.region, operation).failed(
-                Unsupported, f"a {ref.kind.value} has no power state to {what}"
+                Unsupported, f"no {ref.kind.value} has a power state to {what}"
             )
 
     def _result(self, answer: Mapping[str, Any], key: str, ref: ResourceRef, already: set[str]) -> PowerResult:

@@ -37,7 +37,7 @@ class PowerSwitch:
         def effect() -> PowerResult:
             machine, phase = self._inventory.find(ref, "stop")
             if ref.kind not in STOPPABLE:
-                raise self._client.unsupported("stop", f"a {ref.kind} cannot be stopped")
+                raise self._client.unsupported("stop", f"no {ref.kind} can be stopped")
             if phase.state in (State.STOPPING, State.STOPPED):
                 return PowerResult.ALREADY
             if phase.state is not State.RUNNING:

@@ -72,7 +72,7 @@ class PowerRole:
         known = _RELEASE.get(ref.kind)
         if known is None:
             call = self._api.call_of("cvm", ref.region, "Release")
-            raise call.failed(Unsupported, f"a {ref.kind.value} cannot be released")
+            raise call.failed(Unsupported, f"no {ref.kind.value} can be released")
         product, action, parameter = known
         self._api.mutate(product, action, ref.region, token, **{parameter: [ref.id]})
         return PowerResult.ACCEPTED
@@ -99,7 +99,7 @@ class PowerRole:
         call = self._api.call_of("tag", ref.region, "TagResources", mutates=True)
         named = _NAMED.get(ref.kind)
         if named is None:
-            raise call.failed(Unsupported, f"a {ref.kind.value} cannot be tagged")
+            raise call.failed(Unsupported, f"no {ref.kind.value} can be tagged")
         service, prefix = named
         name = f"qcs::{service}:{ref.region}:uin/{self._owner_uin()}:{prefix}/{ref.id}"
         pairs = [{"TagKey": key, "TagValue": value} for key, value in tags.items()]
@@ -137,7 +137,7 @@ class PowerRole:
     def _only_vm(self, ref: ResourceRef, action: str) -> None:
         if ref.kind is not Kind.VM:
             call = self._api.call_of("cvm", ref.region, action)
-            raise call.failed(Unsupported, f"a {ref.kind.value} has neither a power state nor a timer")
+            raise call.failed(Unsupported, f"no {ref.kind.value} has a power state or a timer")
 
     def _allowed(self, ref: ResourceRef, action: str) -> None:
         if not self._api.spec.allow_release:

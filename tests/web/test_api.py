@@ -241,6 +241,11 @@ NEEDS = {
 }
 
 
+def test_what_changes_anything_needs_more_than_reading() -> None:
+    """K04: a dispute, too: it takes savings back and holds a box in dry run."""
+    assert {name for name, lever in LEVERS.items() if lever.scope not in ("act", "admin")} == {"heartbeat"}
+
+
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_token_does_what_its_scope_says(staged: Stage, scope: str) -> None:
     """K04: least privilege; who may read may not act."""

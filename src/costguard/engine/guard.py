@@ -171,7 +171,7 @@ def _unsupported(case: Case) -> Verdict | None:
     if said.split(":")[0] not in _ABLE:
         return deny(GuardCode.UNSUPPORTED, f"{account.provider} says {capability}: {said}")
     if do is Response.STOP and resource.ref.kind not in account.stoppable:
-        return deny(GuardCode.UNSUPPORTED, f"{account.provider} cannot stop a {resource.ref.kind.value}")
+        return deny(GuardCode.UNSUPPORTED, f"no {resource.ref.kind.value} can be stopped at {account.provider}")
     if do in (Response.RELEASE, Response.SET_RELEASE_TIME) and not account.allow_release:
         return deny(GuardCode.UNSUPPORTED, "the account does not say allow_release: true")
     if case.ends and resource.charge_type is ChargeType.UNKNOWN:

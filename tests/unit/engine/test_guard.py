@@ -149,6 +149,12 @@ TABLE: list[tuple[GuardCode, Case]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", [Kind.ENDPOINT, Kind.ADDRESS, Kind.JOB])
+def test_a_kind_that_cannot_be_stopped_is_named(kind: Kind) -> None:
+    answer = guard(case(make_resource(kind=kind), account={"stoppable": frozenset({Kind.VM})}))
+    assert (answer.code, answer.reason) == (GuardCode.UNSUPPORTED, f"no {kind.value} can be stopped at simulated")
+
+
 @pytest.mark.parametrize("do", [Response.STOP, Response.RELEASE, Response.SET_RELEASE_TIME])
 @pytest.mark.parametrize("rule", [name for name, kind in RULES.items() if not kind.may_stop])
 def test_a_rule_that_only_tells_ends_nothing_whatever_its_policy_says(rule: str, do: Response) -> None:

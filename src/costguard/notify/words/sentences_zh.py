@@ -21,7 +21,7 @@ GUARDS: tuple[Pair, ...] = (
     ("rule {rule} only tells; it never ends anything", "规则{rule}只提醒，从不关停"),
     ("nothing is known of its account", "不知道它的账号情况"),
     ("{provider} says {capability}: {support}", "{provider}不能{capability}：{support}"),
-    ("{provider} cannot stop a {kind}", "{provider}的{kind}不能关机"),
+    ("no {kind} can be stopped at {provider}", "{provider}的{kind}不能关机"),
     ("the account does not say allow_release: true", "账号没有写 allow_release: true"),
     ("its charge type is not known", "不知道它的计费方式"),
     ("whether a stop ends its bill is not known", "不知道关机后是否停止计费"),

@@ -258,7 +258,7 @@ def test_a_ladder_that_is_held_says_so() -> None:
     "english",
     [
         "", "aliyun/prod: StopInstance IncorrectInstanceStatus: no (request 1)", "disk full", "somebody said: no",
-        "everything cannot stop a thing", "GPU use and more saw work in the last 30 min",
+        "no thing can be stopped at all", "GPU use and more saw work in the last 30 min",
     ],
 )  # fmt: skip
 def test_what_is_not_known_stays_as_it_is(english: str) -> None:
