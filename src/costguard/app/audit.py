@@ -118,7 +118,7 @@ def gather(
     refs = {r.ref for r in money.resources}
     found = [f for f in evaluate(app.policies.values(), money.snapshot).findings if _of(f.subject.ref, refs)]
     # What is over is judged as at its last moment.
-    at = replace(money.snapshot, now=end - timedelta(microseconds=1)) if over else money.snapshot
+    at = money.snapshot.at_the_end(end) if over else money.snapshot
     return AuditFacts(
         month=name,
         start=start,

@@ -130,7 +130,7 @@ def run_spend(
         elsewhere = facts.provider_budgets(conn, app.accounts)
     until = min(now, end)
     # What is over is judged as at its last moment; the money of later days was not read.
-    at = replace(money.snapshot, now=end - timedelta(microseconds=1)) if end < now else money.snapshot
+    at = money.snapshot.at_the_end(end) if end < now else money.snapshot
     book = SpendBook(money.estimates, money.bill, money.rates, zone, now, money.sharing)
     ahead = money.forecast() if end > now or since is not None else None
     names = {str(r.ref): r.name for r in money.resources}

@@ -1,7 +1,7 @@
 """Snapshot: everything a decision may depend on, frozen, at one ``now``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -112,7 +112,8 @@ class Snapshot:
     first cycle is one. ``spot_prices`` are change points, the one before the longest ``for`` included. ``refused_by``
     are the metrics sources that will not speak of a box, because several fit (name → why). ``cut`` are boxes of which
     a metrics source says that a card is cut into slices (MIG). ``told_by`` are the metrics sources that tell of the GPU
-    use of an account's boxes (name of the account → theirs).
+    use of an account's boxes (name of the account → theirs). ``read_at`` is when all this was read, where ``now`` is
+    an earlier moment that is judged afterwards (None: it is ``now``).
     """
 
     now: datetime
@@ -143,6 +144,11 @@ class Snapshot:
     cut: frozenset[ResourceRef] = frozenset()
     told_by: Mapping[str, frozenset[str]] = field(default_factory=dict)
     is_leader: bool = True
+    read_at: datetime | None = None
+
+    def at_the_end(self, end: datetime) -> "Snapshot":
+        """Judged at the last moment before ``end``, which is past, with the bills that are known by now."""
+        return replace(self, now=end - timedelta(microseconds=1), read_at=self.read_at or self.now)
 
     def monitors(self) -> tuple[SourceStatus, ...]:
         """The metrics sources besides the providers."""

@@ -113,9 +113,9 @@ def spending(rows: Iterable[Spend], snapshot: Snapshot, zone: ZoneInfo, currency
         sides = both[day, account]
         sides[estimated] = sides.get(estimated, Money.zero(currency)) + money
     days: dict[date, Money] = defaultdict(lambda: Money.zero(currency))
-    guessed = False
+    guessed, known_at = False, snapshot.read_at or snapshot.now
     for (day, _), sides in both.items():
-        money, estimated = _settled(sides, closed(day, snapshot.now, zone))
+        money, estimated = _settled(sides, closed(day, known_at, zone))
         days[day] += money
         guessed |= estimated
     return Spending(currency, dict(sorted(days.items())), total(apart), guessed)

@@ -40,6 +40,23 @@ def test_each_budget_says_where_it_stands(spent: str, state: str, reached: list[
     assert line["unknown"] is None
 
 
+def test_a_month_that_is_over_counts_the_bills_that_came_since() -> None:
+    """An audit of last month says one sum, as its spend and as its budget's."""
+    policy = parse_policy(
+        {"name": "b", "rule": "budget", "match": "all", "when": {"amount": "900 CNY"}, "respond": [{"do": "notify"}]}
+    )
+    end = NOW.replace(hour=0, minute=0, second=0, microsecond=0) - 3 * DAY
+    rows = (
+        make_spend(cny("800"), day=end - DAY),
+        make_spend(cny("1000"), day=end - DAY, estimated=True),
+    )
+    snapshot = make_snapshot(now=NOW, spend=rows, timezone="UTC")
+    (line,) = budgets([prepare(policy)], snapshot.at_the_end(end))
+    assert line["spent"] == {"amount": "800", "currency": "CNY"}
+    (line,) = budgets([prepare(policy)], make_snapshot(now=end - DAY / 24, spend=rows, timezone="UTC"))
+    assert line["spent"] == {"amount": "1000", "currency": "CNY"}, "the bill is not settled yet"
+
+
 def test_missing_money_is_unknown_and_never_well() -> None:
     """I21"""
     policy = parse_policy(
