@@ -194,6 +194,26 @@ def test_a_closed_pipe_is_no_error(staged: Stage) -> None:
     assert answer.out.strip() == "{"
 
 
+@pytest.mark.parametrize("words", [("fleet",), ("fleet", "--json"), ("policies", "list")])
+def test_a_pipe_that_is_closed_before_anything_is_read_is_no_error(staged: Stage, words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "costguard", *words, "-c", str(staged.config)]
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, env={**os.environ, **ENV}, timeout=60, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_terminal_that_lacks_a_character_gets_another_and_no_traceback(staged: Stage) -> None:
+    env = {**os.environ, **ENV, "PYTHONIOENCODING": "gbk", "COSTGUARD_LANG": "zh"}
+    command = [sys.executable, "-m", "costguard", "fleet", "-c", str(staged.config)]
+    done = subprocess.run(command, capture_output=True, env=env, timeout=60, check=False)
+    assert done.returncode == 0
+    assert "单价/小时" in done.stdout.decode("gbk"), "and ¥, which GBK has not, is told as something else"
+
+
 def test_a_pipe_has_no_escape_codes_and_logs_stay_on_stderr(staged: Stage) -> None:
     answer = process("fleet", "-c", f'"{staged.config}"', cwd=staged.folder, env={**ENV, "COSTGUARD_LOG": "DEBUG"})
     assert answer.code == 0

@@ -99,10 +99,16 @@ def _breaks(text: str, width: int) -> list[int]:
     return found
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Whoever read has had enough; Rich would call it a failure."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that honours NO_COLOR to the letter and leaves ``:names:`` alone."""
     plain = bool(os.environ.get("NO_COLOR"))
-    return Console(stderr=stderr, highlight=False, emoji=False, markup=False, color_system=None if plain else "auto")
+    return _Console(stderr=stderr, highlight=False, emoji=False, markup=False, color_system=None if plain else "auto")
 
 
 class Screen:

@@ -1,6 +1,7 @@
 """The command line: ``costguard COMMAND``. Each command is a thin verb; this module only finds it."""
 
 import copy
+import io
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -117,6 +118,10 @@ def _refusals(ctx: Any) -> Iterator[None]:
     """What cannot be done is said, and ends the command with its exit code."""
     try:
         yield
+    except BrokenPipeError:
+        # Typer would call it a failure.
+        _hush()
+        raise typer.Exit(0) from None
     except CostguardError as error:
         from costguard.cli import errors
 
@@ -171,9 +176,21 @@ def root(
 
 
 def main(argv: list[str] | None = None) -> None:
-    """One command. A closed pipe (``costguard fleet | head``) is no error."""
+    """One command. A closed pipe (``costguard fleet | head``) is no error, and neither is a terminal that cannot
+    show a character."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
-        app(args=argv, prog_name="costguard")
+        try:
+            app(args=argv, prog_name="costguard")
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
-        sys.stderr.close()
+        _hush()
         sys.exit(0)
+
+
+def _hush() -> None:
+    """Nobody reads on: what is still to be written goes nowhere, the interpreter's own last flush included."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -146,9 +146,14 @@ class Snapshot:
     is_leader: bool = True
     read_at: datetime | None = None
 
+    @property
+    def known_at(self) -> datetime:
+        """Up to when bills and what changed since are known."""
+        return self.read_at or self.now
+
     def at_the_end(self, end: datetime) -> "Snapshot":
         """Judged at the last moment before ``end``, which is past, with the bills that are known by now."""
-        return replace(self, now=end - timedelta(microseconds=1), read_at=self.read_at or self.now)
+        return replace(self, now=end - timedelta(microseconds=1), read_at=self.known_at)
 
     def monitors(self) -> tuple[SourceStatus, ...]:
         """The metrics sources besides the providers."""

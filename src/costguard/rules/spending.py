@@ -113,9 +113,9 @@ def spending(rows: Iterable[Spend], snapshot: Snapshot, zone: ZoneInfo, currency
         sides = both[day, account]
         sides[estimated] = sides.get(estimated, Money.zero(currency)) + money
     days: dict[date, Money] = defaultdict(lambda: Money.zero(currency))
-    guessed, known_at = False, snapshot.read_at or snapshot.now
+    guessed = False
     for (day, _), sides in both.items():
-        money, estimated = _settled(sides, closed(day, known_at, zone))
+        money, estimated = _settled(sides, closed(day, snapshot.known_at, zone))
         days[day] += money
         guessed |= estimated
     return Spending(currency, dict(sorted(days.items())), total(apart), guessed)
@@ -187,7 +187,7 @@ def drivers(
             place[0 if row.estimated else 1].append(row if money is row.money else replace(row, money=money))
     sums: dict[str, int] = defaultdict(int)
     for (day, _), (estimates, bill) in sides.items():
-        for row in counting(estimates, bill, closed=closed(day, snapshot.now, zone), people=True):
+        for row in counting(estimates, bill, closed=closed(day, snapshot.known_at, zone), people=True):
             sums[_name(row, snapshot)] += row.money.nanos
     dearest = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
     return tuple((name, Money(nanos, snapshot.currency)) for name, nanos in dearest[:most])
