@@ -24,7 +24,8 @@ def page(root: Path) -> str:
         "[operations.md](operations.md#exit-codes).",
         "What people read is in the language of `--lang`, else of COSTGUARD_LANG, else of the configuration, else of "
         "the terminal (LC_ALL, LC_MESSAGES, LANG: the first that is set; `zh…` is Chinese). `--help` and what is wrong "
-        "with a command line come before a configuration is read, and skip it. JSON is the same in both languages.",
+        "with a command line come before a configuration is read, and skip it; mistakes in a configuration are told in "
+        "the language that is written in it. JSON is the same in both languages.",
         _options(typer.main.get_command(app)),
     ]
     for path, command in commands():

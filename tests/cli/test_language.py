@@ -177,3 +177,57 @@ def test_what_the_configuration_says_holds_for_what_follows_it(staged: Stage, tm
         told = costguard("doctor", "--account", "none", "-c", str(config), env=ENV | {"LC_ALL": "zh_CN"})
         assert told.err.startswith("错误：没有账号 'none'" if zh else "error: no account 'none'")
     assert costguard("spend", "--month", "x", "-c", str(chinese), "--lang", "en", env=ENV).err.startswith("error: ")
+
+
+BROKEN = """version: 1
+LANGUAGE
+mode: enforced
+zone: Asia/Shanghai
+notify: {group_wait: 30 秒, default: [opps]}
+channels: [{name: ops, kind: slack, url: "http://example.com/x"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "words", "env", "zh"),
+    [
+        ("language: zh", "", {}, True),
+        ("language: en", "", {"LC_ALL": "zh_CN.UTF-8"}, False),
+        ("language: zh", "--lang en", {}, False),
+        ("language: en", "", {"COSTGUARD_LANG": "zh"}, True),
+        ("language: cn", "", {"LC_ALL": "zh_CN.UTF-8"}, True),
+        ("", "", {"LC_ALL": "zh_CN.UTF-8"}, True),
+        ("", "", {}, False),
+        ("- [", "", {"LC_ALL": "zh_CN.UTF-8"}, True),
+    ],
+)
+def test_mistakes_are_told_in_the_language_that_the_file_asks_for(
+    written: str, words: str, env: dict[str, str], zh: bool, tmp_path: Path
+) -> None:
+    """What is written counts although the rest cannot be loaded; of a file that is no YAML the terminal's counts."""
+    path = tmp_path / "costguard.yaml"
+    path.write_text(BROKEN.replace("LANGUAGE", written), "utf-8")
+    told = costguard("check", "-c", str(path), *words.split(), env=env, width=200)
+    assert (told.code, told.out) == (78, "")
+    first, *_, last = told.err.splitlines()
+    assert first.startswith(f"{path}:")
+    assert ("错误：" in first) is zh
+    assert last.endswith("什么都没有加载" if zh else "nothing was loaded")
+    document = costguard("check", "-c", str(path), "--json", *words.split(), env=env).document
+    assert not any(re.search(r"[\u4e00-\u9fff]", one["message"].replace("秒", "")) for one in document["errors"])
+
+
+def test_how_mistakes_read(tmp_path: Path) -> None:
+    path = tmp_path / "costguard.yaml"
+    path.write_text(BROKEN.replace("LANGUAGE", "language: zh"), "utf-8")
+    assert costguard("check", "-c", str(path), width=200).err.replace(str(tmp_path), "") == (
+        "/costguard.yaml:3:7: 错误：mode：不能写 'enforced'，可选：dry_run、enforce（是不是想写 enforce？）\n"
+        "/costguard.yaml:4:1: 错误：zone：没有这个键（应写 timezone）\n"
+        "/costguard.yaml:5:22: 错误：notify.group_wait：'30 秒' 不是时长，要写数字加单位，如 45m、8h、7d（应写 30s）\n"
+        "/costguard.yaml:5:38: 错误：notify.default[0]：没有渠道 'opps'（是不是想写 ops？）\n"
+        "4 个错误，什么都没有加载\n"
+    )
+    path.write_text("version: 1\naccounts: [{name: s, provider: simulated}]\npolicies: []\nmode: enforce\n", "utf-8")
+    told = costguard("check", "-c", str(path), width=200)
+    assert told.err == f"注意：{path}:4:7: mode：什么都不会执行：enforce_accounts 是空的\n"
+    assert told.out == "1 个账号，0 个渠道，0 条策略\n"

@@ -167,7 +167,8 @@ def _either(on: list[tuple[Loc, ErrorDetails]], document: Document, base: Loc) -
             return document.error(loc, message, hint=more)
         hint = hint or more
         literal = detail["type"] in ("literal_error", "enum")
-        words = " or ".join(_expected(detail)) if literal else message.replace(" is expected", "")
+        text = "text" if detail["type"] == "string_type" else message.replace(" is expected", "")
+        words = " or ".join(_expected(detail)) if literal else text
         if words not in wanted:
             wanted.append(words)
     return document.error(loc, f"expected here: {', or '.join(wanted)}", hint=hint)

@@ -4,12 +4,14 @@ Each text is found by the English one, in one catalogue; tests find every help t
 configuration that has none here.
 """
 
+from functools import reduce
+
 from costguard.cli import words
 from costguard.cli.chinese import config, helps, refusals
 from costguard.errors import BillError, ConfigError, CostguardError, DeliveryError, ProviderError
-from costguard.notify.words.catalogue import Catalogue
+from costguard.notify.words.catalogue import Catalogue, joined
 from costguard.notify.words.sentences import span, translated
-from costguard.notify.words.terms_zh import TECHNICAL
+from costguard.notify.words.terms_zh import TECHNICAL, VERBS
 
 PAIRS = (*helps.PAIRS, *refusals.PAIRS, *config.PAIRS)
 
@@ -47,6 +49,19 @@ def _meant(value: str) -> str:
     return told(value.strip()) if value else ""
 
 
+def _wanted(value: str) -> str:
+    choices = (told(one).replace(" or ", "、") for one in value.split(", or "))
+    return reduce(lambda before, one: joined(f"{before}，或", one), choices)
+
+
+def _thing(value: str) -> str | None:
+    return config.THINGS.get(value)
+
+
+def _do(value: str) -> str | None:
+    return VERBS.get(value)
+
+
 def _mistake(value: str) -> str | None:
     return _KNOWN.find(value)
 
@@ -55,6 +70,7 @@ def _mistake(value: str) -> str | None:
 # sentence that is known: where it is not, the whole was another one.
 _KINDS = {
     "text": told, "why": told, "list": _list, "metavar": helps.metavar, "span": span, "state": _state,
-    "meant": _meant, "mistake": _mistake,
+    "meant": _meant, "mistake": _mistake, "what": told, "wanted": _wanted, "thing": _thing, "do": _do,
+    "amount": config.amount, "says": config.says,
 }  # fmt: skip
 _KNOWN: Catalogue = Catalogue(PAIRS, _KINDS)

@@ -75,11 +75,12 @@ def _pattern(english: str) -> re.Pattern[str]:
 def _filled(chinese: str, values: Mapping[str, str]) -> str:
     text = ""
     for literal, name, *_ in Formatter().parse(chinese):
-        text = _joined(_joined(text, literal), values[name] if name else "")
+        text = joined(joined(text, literal), values[name] if name else "")
     return text
 
 
-def _joined(left: str, right: str) -> str:
+def joined(left: str, right: str) -> str:
+    """Both, with a space between where one is Chinese and the other is not."""
     ends, begins = left[-1:], right[:1]
     apart = (_WIDE.match(ends) and _latin(_OPENS, begins)) or (_latin(_CLOSES, ends) and _WIDE.match(begins))
     return f"{left} {right}" if apart else left + right

@@ -17,6 +17,9 @@ EFFECTS: tuple[Pair, ...] = (
     ("its capacity reservation bills used or not", "容量预留不用也计费"),
     ("it bills used or not: only cancelling it ends that", "不用也计费：只有取消才停止"),
     ("{lifecycle} capacity is paid for anyway", "{lifecycle}容量的费用照付"),
+    # What a manifest says of a capability.
+    ("EC2 has no timer that releases", "EC2 没有定时释放"),
+    ("AWS bills in arrears", "AWS 先用后付"),
     # Alibaba Cloud.
     ("economical mode does not fit {why}", "节省停机不支持{why}"),
     ("types with local disks", "带本地盘的规格"),

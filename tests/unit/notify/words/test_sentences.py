@@ -103,7 +103,7 @@ _TERMS = frozenset({
     "costguard", "never_stop", "only_during", "per_hour", "share", "allow_release", "true", "accept_loss", "unwarned",
     "enforce_accounts", "enforce", "mode", "catch_up", "not", "GPU", "CPU", "IP", "StoppedMode", "StopChargingMode",
     "Spot", "lifecycle", "AWS", "EMR", "Batch", "Karpenter", "autoscaler", "fleet", "minvCpus", "UTC", "KB", "MB",
-    "Prometheus", "MIG",
+    "Prometheus", "MIG", "EC",
 })  # fmt: skip
 
 
