@@ -1,7 +1,7 @@
 """Prices, bills, balances and savings, exact to the nano."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,6 +11,7 @@ from costguard.domain.money import Money
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import ChargeType
 from costguard.domain.saving import Saving
+from costguard.domain.time import local_midnight
 from costguard.store import charges, prices, savings
 from costguard.store.database import Database
 from tests.store.things import NOW, ref
@@ -119,6 +120,23 @@ def test_a_day_keeps_what_must_not_be_added_apart(database: Database) -> None:
     assert sorted(str(one.billed_cost.nanos) + one.billed_cost.currency for one in found) == sorted(
         ["1CNY", "5USD", "-9CNY", f"{2**62}CNY", "1CNY"]
     )
+
+
+def test_a_day_of_another_zone_belongs_to_the_local_day_that_has_most_of_it(database: Database) -> None:
+    """I07: of AWS's days of UTC that touch the first of March in New York, it is the first that is read, not the last
+    of February."""
+    zone, utc_day = ZoneInfo("America/New_York"), datetime(2026, 2, 28, tzinfo=UTC)
+    rows = [
+        charge(n, charge_period_start=utc_day + n * DAY, charge_period_end=utc_day + (n + 1) * DAY) for n in range(4)
+    ]
+    first = local_midnight(date(2026, 3, 1), zone)
+    with database.write() as conn:
+        charges.put(conn, rows)
+        found = charges.by_day(conn, first, first + DAY, zone)
+        assert [one.charge_period_start.day for one in found] == [1, 2], "the second has begun by the end"
+        short = charge(9, charge_period_start=first - HOUR, charge_period_end=first)
+        charges.put(conn, [short, charge(8, charge_period_start=first, charge_period_end=first + HOUR)])
+        assert len(list(charges.by_day(conn, first, first + DAY, zone))) == 3
 
 
 def test_balances(database: Database) -> None:

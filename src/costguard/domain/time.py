@@ -144,6 +144,11 @@ def local_midnight(day: date, zone: ZoneInfo) -> datetime:
     return local_time(day, clock_time(), zone)
 
 
+def day_mostly(low: datetime, high: datetime, zone: ZoneInfo) -> date:
+    """The local date that has most of [low, high), of its first 24 hours: as a day of another zone is told of."""
+    return (low + min(high - low, timedelta(days=1)) / 2).astimezone(zone).date()
+
+
 def midnight_after(at: datetime, zone: ZoneInfo) -> datetime:
     """The first local midnight of ``zone`` strictly after ``at``, in UTC."""
     return local_midnight(at.astimezone(zone).date() + timedelta(days=1), zone)

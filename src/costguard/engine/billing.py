@@ -1,7 +1,8 @@
 """Billing: a bill's rows as spend, with how they were paid and how far the bill reaches.
 
 A row counts in the day on which it was used (``charge_period``), whenever it was invoiced; what was invoiced in a month
-is told beside it. Vouchers and credits are means of payment and never lower the cost.
+is told beside it. A day of the provider's zone counts whole in the local day that has most of it. Vouchers and credits
+are means of payment and never lower the cost.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ from costguard.domain.budget import Basis, Spend
 from costguard.domain.charge import Charge, ChargeCategory, Stage
 from costguard.domain.money import Money
 from costguard.domain.resource import ResourceRef
-from costguard.domain.time import local_midnight
+from costguard.domain.time import day_mostly, local_midnight
 from costguard.engine.attribution import Attribution
 
 CASH, CREDIT, UNTOLD = "cash", "credit", "not_told"
@@ -61,7 +62,7 @@ def read_bill(
     sums: dict[_Group, dict[tuple[str, str], int]] = {}
     payments: dict[str, _Days] = {}
     invoiced: _Days = {}
-    days: dict[datetime, datetime] = {}
+    days: dict[tuple[datetime, datetime], _Span] = {}
     reach: dict[str, Reach] = {}
     services: dict[ResourceRef, str] = {}
     middle = start + (end - start) / 2
@@ -71,18 +72,18 @@ def read_bill(
             services[ref] = charge.service_name
         owner, team = attribution.of_charge(charge)
         project = attribution.project_of(charge)
-        low = charge.charge_period_start
-        high = min(charge.charge_period_end, low + _DAY)
+        told = charge.charge_period_start, min(charge.charge_period_end, charge.charge_period_start + _DAY)
+        if told not in days:
+            days[told] = _local(*told, zone)
+        low, high, midnight = days[told]
         group = sums.setdefault((charge.account, ref, charge.service_name, low, high, owner, team, project), {})
         for basis, money in _amounts(charge):
             group[basis, money.currency] = group.get((basis, money.currency), 0) + money.nanos
-        if low not in days:
-            days[low] = local_midnight(low.astimezone(zone).date(), zone)
         if charge.billing_period_start <= middle < charge.billing_period_end:
-            _add(invoiced, days[low], charge.billed_cost)
+            _add(invoiced, midnight, charge.billed_cost)
         if start <= low < end:
             for means, money in _payments(charge):
-                _add(payments.setdefault(means, {}), days[low], money)
+                _add(payments.setdefault(means, {}), midnight, money)
             known = reach.get(charge.account)
             reach[charge.account] = Reach(
                 charge.account,
@@ -105,6 +106,13 @@ def read_bill(
 
 _EFFECTIVE = "effective"
 _Days = dict[tuple[datetime, str], int]
+_Span = tuple[datetime, datetime, datetime]
+
+
+def _local(low: datetime, high: datetime, zone: ZoneInfo) -> _Span:
+    day = day_mostly(low, high, zone)
+    midnight = local_midnight(day, zone)
+    return max(low, midnight), min(high, local_midnight(day + _DAY, zone)), midnight
 
 
 def _add(days: _Days, day: datetime, money: Money) -> None:

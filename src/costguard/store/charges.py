@@ -1,13 +1,13 @@
 """Bills: rows by account and row key, so that the same bill told twice is one bill."""
 
 from collections.abc import Collection, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection, case, delete, func, literal, or_, select
 
 from costguard.domain.charge import Balance, Charge
-from costguard.domain.time import midnight_after
+from costguard.domain.time import day_mostly, local_midnight, midnight_after
 from costguard.store.rows import Rows
 from costguard.store.sql import chunks, upsert
 from costguard.store.tables import balance as balance_table
@@ -79,11 +79,13 @@ def by_day(conn: Connection, start: datetime, end: datetime, zone: ZoneInfo) -> 
     """The same money in far fewer rows: charges within one local day of ``zone`` that differ in nothing which tells
     whose they are or how settled are one, from the first one's beginning to the last one's end, with no row key.
 
+    ``start`` is a midnight of ``zone``; what began on the day before and lies mostly in the first one is of the first.
     Rows that tell how they were paid stay apart.
     """
     columns = table.c
-    counted = _that_count(conn, start, end)
-    low = start
+    first = start.astimezone(zone).date()
+    low = local_midnight(first - timedelta(days=1), zone)
+    counted = _that_count(conn, low, end)
     while low < end:
         high = min(midnight_after(low, zone), end)
         long = columns.charge_period_end > high
@@ -105,12 +107,19 @@ def by_day(conn: Connection, start: datetime, end: datetime, zone: ZoneInfo) -> 
                 func.max(columns.charge_period_end).label("charge_period_end"),
                 *(func.sum(columns[name]).label(name) for name in _NANOS),
             )
-            .where(*counted, columns.charge_period_start >= low, columns.charge_period_start < high)
+            .where(
+                *counted,
+                columns.charge_period_start >= low,
+                columns.charge_period_start < high,
+                *([long] if low < start else []),
+            )
             .group_by(*groups, *apart)
             .order_by(columns.account, columns.service_name, columns.resource_id)
         )
         for row in conn.execute(query):
-            yield _BY_DAY.load(row, row_key="")
+            charge = _BY_DAY.load(row, row_key="")
+            if low >= start or first <= day_mostly(charge.charge_period_start, charge.charge_period_end, zone):
+                yield charge
         low = high
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import permutations
+from itertools import pairwise, permutations
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,6 +89,41 @@ def test_usage_counts_by_its_day_and_the_invoice_is_told_beside_it() -> None:
     assert found.invoiced == ((local_midnight(date(2026, 2, 28), UTC_ZONE), cny("7")),)
     assert found.payments == {}, "payments of a month are those of its own usage"
     assert [r.start for r in found.rows] == [START - timedelta(minutes=30)] * 3
+
+
+@pytest.mark.parametrize(
+    ("told_in", "zone"),
+    [
+        ("UTC", "America/Los_Angeles"),
+        ("UTC", "Asia/Shanghai"),
+        ("Asia/Shanghai", "UTC"),
+        ("Asia/Shanghai", "Europe/Paris"),
+    ],
+)
+def test_a_month_of_daily_rows_is_the_invoices_month_in_another_zone(told_in: str, zone: str) -> None:
+    """I07 I22: a day of the provider's counts in the local day that has most of it: a month in Los Angeles is AWS's
+    invoice to the cent, and a day's bill stands beside the estimate of the same day."""
+    theirs, ours = ZoneInfo(told_in), ZoneInfo(zone)
+    month, _ = month_bounds("2026-03", theirs)
+    marks = [local_midnight(date(2026, 2, 26) + n * DAY, theirs) for n in range(38)]
+    charges = [
+        make_charge(
+            f"{low:%m-%d}", Money(10**9 + n, "CNY"), charge_period_start=low, charge_period_end=high,
+            billing_period_start=month_bounds(f"{low.astimezone(theirs):%Y-%m}", theirs)[0],
+            billing_period_end=month_bounds(f"{low.astimezone(theirs):%Y-%m}", theirs)[1],
+        )
+        for n, (low, high) in enumerate(pairwise(marks))
+    ]  # fmt: skip
+    start, end = month_bounds("2026-03", ours)
+    found = read_bill(charges, start, end, ours, Attribution([], (), {}, {}, {}))
+    payable = [row for row in found.rows if row.basis is Basis.PAYABLE and start <= row.start < end]
+    invoice = sum(c.billed_cost.nanos for c in charges if c.billing_period_start == month)
+    assert sum(row.money.nanos for row in payable) == invoice
+    assert sum(m.nanos for paid in found.payments.values() for _, m in paid) == invoice
+    assert sum(m.nanos for _, m in found.invoiced) == invoice
+    days = {row.money.nanos - 10**9: row.start.astimezone(ours).date() for row in payable}
+    assert days == {n: date(2026, 2, 26) + n * DAY for n in days}
+    assert all(row.end <= local_midnight(row.start.astimezone(ours).date() + DAY, ours) for row in found.rows)
 
 
 def test_a_bill_says_how_far_it_reaches_and_how_settled_it_is() -> None:
