@@ -18,8 +18,9 @@ from costguard.domain.action import ActionState
 from costguard.domain.notice import NoticeKind
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
+from costguard.errors import BadResponse
 from costguard.notify.render import render
-from costguard.store import sources, usage
+from costguard.store import inventory, sources, usage
 from costguard.testing.clock import FakeClock
 from costguard.testing.cloud import Fault
 from tests.daemon.rig import HOUR, MINUTE, Cloud, configure, drive, rows, start, told
@@ -175,6 +176,33 @@ def test_an_exporter_that_dies_after_the_warning_stops_nothing(
     with app.database.read() as conn:
         newest = usage.newest(conn, "prod", "dcgm")
     assert max(newest.values()) - died < MINUTE
+
+
+def test_a_part_of_an_answer_proves_no_rest(
+    app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer
+) -> None:
+    """M01: a store of Thanos is down, and perhaps the series of the busy card with it. The stop comes once all of it
+    answers."""
+    works(prometheus, clock)
+    drive(app, clock, 20 * MINUTE)
+    assert [row.state for row in rows(app.database)] == [ActionState.WARNED]
+    prometheus.warnings = ["fetch series for store-1: no such host"]
+    drive(app, clock, 40 * MINUTE)
+    assert cloud.stops() == []
+    prometheus.warnings = []
+    drive(app, clock, 40 * MINUTE)
+    assert len(cloud.stops("a")) == 1
+
+
+def test_the_last_look_asks_for_a_whole_answer(app: App, clock: FakeClock, prometheus: PrometheusServer) -> None:
+    works(prometheus, clock)
+    run_once(app)
+    with app.database.read() as conn:
+        (box,) = inventory.resources(conn)
+    app.monitors[0].read(box)
+    prometheus.partial = True
+    with pytest.raises(BadResponse, match="the answer is partial"):
+        app.monitors[0].read(box)
 
 
 def test_two_machines_of_one_label_value_stop_nothing(

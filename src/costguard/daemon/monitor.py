@@ -91,6 +91,8 @@ class Monitor:
                 if resource.ref in found.ambiguous:
                     raise self._error(found.ambiguous[resource.ref])
                 self._store(found.samples, [resource.ref])
+                if found.partial:
+                    raise self._error("; ".join(found.notes))
         except ProviderError as error:
             if resource.ref in known:
                 raise
@@ -291,6 +293,7 @@ def _joined(one: Found, other: Found) -> Found:
         tuple(sorted({*one.unmatched, *other.unmatched})),
         tuple(dict.fromkeys((*one.notes, *other.notes))),
         one.cut | other.cut,
+        one.partial or other.partial,
     )
 
 

@@ -33,8 +33,9 @@ Part = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class Found:
     """What one read gave. ``matched``: boxes with at least one series. ``ambiguous``: why a box is refused, a sentence.
-    ``unmatched``: label values that fit no running box. ``notes``: what is wrong with a part of the answer. ``cut``:
-    boxes with a card that is cut into slices."""
+    ``unmatched``: label values that fit no running box. ``notes``: what is wrong with a part of the answer;
+    ``partial``: a part of it may be missing, so that it shows work and proves no rest. ``cut``: boxes with a card that
+    is cut into slices."""
 
     samples: tuple[UsageSample, ...] = ()
     matched: frozenset[ResourceRef] = frozenset()
@@ -42,6 +43,7 @@ class Found:
     unmatched: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cut: frozenset[ResourceRef] = frozenset()
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class Reader:
         numbers = _numbers(ask(peak(self.profile.numbers)), self) if self.profile.numbers else {}
         cut = [line for line in ask(peak(self.profile.mig_mode)) if _is_on(line)] if self.profile.mig_mode else []
         before = [(query, ask.slices(query.slices)) for query in self.profile.queries if query.slices]
+        # What is missing may be half of a sum, or the one card at work.
+        partial = bool(notes)
         every = {line.labels.get(self.how.label, "") for _, lines in answers for line in lines}
         joined = join((value for value in every if value), boxes, self.how)
         placed = [(q, list(self._place(lines, joined.boxes, numbers, notes))) for q, lines in answers]
@@ -109,8 +113,8 @@ class Reader:
                     ambiguous.setdefault(ref, self._two(card, clash))
                 dead = query.blind_under_mig and (ref, card) in sliced
                 values_at, parts = self._values(query, lines, begun[ref], dead, notes)
-                partly = values_at if query.partial else {}
-                if query in known:
+                partly = values_at if query.partial or partial else {}
+                if query in known and not partial:
                     there = {(p.unit, p.slice) for p in known[query] if (p.ref, p.card) == (ref, card)}
                     if partly := {at: values_at[at] for at in _unseen(parts, there, values_at)}:
                         notes.append(f"not every slice of card {card} of {ref.id} is told of")
@@ -126,8 +130,9 @@ class Reader:
         )
         matched = frozenset(p.ref for _, found in placed for p in found) - ambiguous.keys()
         return Found(
-            samples, matched, ambiguous, joined.unmatched, tuple(dict.fromkeys(notes)), frozenset(r for r, _ in sliced)
-        )
+            samples, matched, ambiguous, joined.unmatched, tuple(dict.fromkeys(notes)),
+            frozenset(r for r, _ in sliced), partial,
+        )  # fmt: skip
 
     def _place(
         self, lines: Iterable[Line], boxes: Mapping[str, ResourceRef], numbers: Mapping[tuple[str, str], int],

@@ -39,6 +39,7 @@ _GAPS: Mapping[str, Pair] = {
         "a card is cut into slices (MIG), and no source tells of {metric} of every slice",
         "有卡切成了 MIG 分片，而没有数据源给出每个分片的{metric}",
     ),
+    "partial_samples": ("a part of {metric} may be missing", "{metric}的数据可能不全"),
     "card_without_samples": ("a card sends no samples of {metric}", "有一张卡没有{metric}的采样"),
 }
 

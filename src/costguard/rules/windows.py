@@ -88,22 +88,26 @@ def _one(window: UsageWindow, threshold: float, length: timedelta, coverage: flo
     if gap := gap_of(window, length, coverage):
         return Proof.UNKNOWN, gap
     if not series.cards:
-        return Proof.UNKNOWN, "card_without_samples"
+        return Proof.UNKNOWN, "partial_samples" if series.gpu_index is None else "card_without_samples"
     if series.cards > 1 and series.statistic is Statistic.MEAN and window.max >= threshold / series.cards:
         return Proof.UNKNOWN, "mean_over_cards"
     return Proof.QUIET, ""
 
 
 def read_box(windows: Sequence[UsageWindow], threshold: float, length: timedelta, coverage: float) -> Reading:
-    """A metric of the whole box (CPU, network, disk): every series of a source must be quiet."""
+    """A metric of the whole box (CPU, network, disk): every series of a source must be quiet.
+
+    What tells of a part of it may show work; beside a series that tells of all of it, it says nothing else.
+    """
     best: Reading | None = None
     for source, group in _by_source(windows):
         proof, reason = Proof.QUIET, ""
+        whole = any(window.series.cards for window in group)
         for window in group:
             one, why = _one(window, threshold, length, coverage)
             if one is Proof.BUSY:
                 return Reading(one, why, group, source)
-            if one is Proof.UNKNOWN:
+            if one is Proof.UNKNOWN and (window.series.cards or not whole):
                 proof, reason = one, reason or why
         if best is None or (best.proof is Proof.UNKNOWN and proof is Proof.QUIET):
             best = Reading(proof, reason, group, source)
@@ -118,24 +122,51 @@ def read_cards(
     Each card needs a series of its own in one source, or one series that covers all of them. Work that
     any source saw counts, whatever the others say.
     """
-    best: Reading | None = None
-    busiest: Reading | None = None
-    for source, group in _by_source(windows):
-        reading = _source_cards(source, group, cards, threshold, length, coverage)
-        if reading.busy and (busiest is None or reading.busy > busiest.busy):
-            busiest = reading
-        if best is None or (reading.quiet, reading.proof is Proof.QUIET) > (best.quiet, best.proof is Proof.QUIET):
-            best = reading
-    if best is None:
+    groups = _by_source(windows)
+    # A source that tells of more cards than the box should have is believed, whatever the others tell of.
+    count = max(cards or 1, *(len(_indexes(group)) for _, group in groups), 1)
+    told = [_source_cards(source, group, count, threshold, length, coverage) for source, group in groups]
+    if not told:
         # One card at least: of no cards at all it could be said that each of them is quiet.
         return Reading(Proof.UNKNOWN, "cards_unknown" if cards is None else "no_samples", cards=cards or 1)
-    if busiest is None:
-        return best
-    count = max(best.cards, busiest.cards)
-    return Reading(
-        Proof.BUSY, "busy", busiest.windows, busiest.source,
-        count, busiest.busy, min(best.quiet, count - busiest.busy),
-    )  # fmt: skip
+    at_work = frozenset[int]().union(*(one.busy for one in told))
+    busy = max(len(at_work), *(one.seen_busy for one in told))
+    best = max(told, key=lambda one: one.rest(at_work, count - busy))
+    quiet = best.rest(at_work, count - busy)
+    if busy:
+        loudest = max(told, key=lambda one: one.seen_busy)
+        return Reading(Proof.BUSY, "busy", loudest.windows, loudest.source, count, busy, quiet)
+    if cards is None:
+        return Reading(Proof.UNKNOWN, "cards_unknown", told[0].windows, told[0].source, count)
+    if quiet < count:
+        reason = best.reason or "card_without_samples"
+        return Reading(Proof.UNKNOWN, reason, best.windows, best.source, count, 0, quiet)
+    return Reading(Proof.QUIET, "", best.windows, best.source, count, 0, quiet)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one source says: which cards work and which rest, whether a series over all of them does, and why not.
+
+    ``reason``: the first thing that keeps a series of it from proving rest.
+    """
+
+    source: str
+    windows: tuple[UsageWindow, ...]
+    busy: frozenset[int]
+    quiet: frozenset[int]
+    box_busy: bool
+    box_quiet: bool
+    reason: str
+
+    @property
+    def seen_busy(self) -> int:
+        """How many cards work at least."""
+        return max(len(self.busy), self.box_busy)
+
+    def rest(self, at_work: frozenset[int], most: int) -> int:
+        """How many cards it proves quiet, but for those ``at_work`` by any source; ``most`` can be."""
+        return most if self.box_quiet else min(len(self.quiet - at_work), most)
 
 
 def cards_of(
@@ -149,19 +180,12 @@ def cards_of(
 
 
 def _source_cards(
-    source: str,
-    group: tuple[UsageWindow, ...],
-    cards: int | None,
-    threshold: float,
-    length: timedelta,
-    coverage: float,
-) -> Reading:
+    source: str, group: tuple[UsageWindow, ...], count: int, threshold: float, length: timedelta, coverage: float
+) -> _Told:
     """One source: its series per card, and its series that cover several cards at once."""
     states: dict[int, Proof] = {}
     reason = ""
-    covers_all = box_busy = False
-    indexes = {w.series.gpu_index for w in group if w.series.gpu_index is not None}
-    count = max(cards or 1, len(indexes))
+    box_quiet = box_busy = False
     for window in group:
         proof, why = _one(window, threshold, length, coverage)
         index = window.series.gpu_index
@@ -172,16 +196,13 @@ def _source_cards(
         elif proof is Proof.BUSY:
             box_busy = True
         elif proof is Proof.QUIET and window.series.cards >= count:
-            covers_all = True
-    busy = max(sum(p is Proof.BUSY for p in states.values()), box_busy)
-    quiet = count - busy if covers_all else min(sum(p is Proof.QUIET for p in states.values()), count - busy)
-    if busy:
-        return Reading(Proof.BUSY, "busy", group, source, count, busy, quiet)
-    if cards is None:
-        return Reading(Proof.UNKNOWN, "cards_unknown", group, source, count, 0, 0)
-    if quiet < count:
-        return Reading(Proof.UNKNOWN, reason or "card_without_samples", group, source, count, 0, quiet)
-    return Reading(Proof.QUIET, "", group, source, count, 0, quiet)
+            box_quiet = True
+    busy, quiet = (frozenset(i for i, p in states.items() if p is wanted) for wanted in (Proof.BUSY, Proof.QUIET))
+    return _Told(source, group, busy, quiet, box_busy, box_quiet, reason)
+
+
+def _indexes(group: Sequence[UsageWindow]) -> set[int]:
+    return {window.series.gpu_index for window in group if window.series.gpu_index is not None}
 
 
 def _stronger(known: Proof | None, new: Proof) -> Proof:

@@ -327,11 +327,13 @@ def test_numbers_that_are_none_and_values_that_cannot_be(server: PrometheusServe
 
 
 def test_a_partial_answer_is_told(server: PrometheusServer, reader: Make) -> None:
-    """Thanos warns with status 200, VictoriaMetrics says isPartial: what came is kept, and nobody believes it whole."""
+    """Thanos warns with status 200, VictoriaMetrics says isPartial: what came may show work, and proves no rest."""
     server.scrapes("DCGM_FI_DEV_GPU_UTIL", labels(), SINCE, NOON, 3)
     server.warnings, server.partial = ["fetch series for store-1: no such host"], True
     found = reader().read([BOX], SINCE, NOON)
     assert values(found.samples) == [3.0] * 10
+    assert {sample.series.cards for sample in found.samples} == {0}
+    assert found.partial
     assert found.notes == (
         "a part may be missing: fetch series for store-1: no such host",
         "a part may be missing: the answer is partial",

@@ -179,3 +179,41 @@ def test_a_reading_shows_maximum_mean_and_age() -> None:
     reading = read_cards([card(0, 1.0), card(1, 3.0)], 2, 5.0, HOUR, 90.0)
     assert (reading.max, reading.mean, reading.last_at) == (3.0, 2.0, NOW)
     assert read_box([], 1.0, HOUR, 90.0).max is None
+
+
+def test_what_tells_of_a_part_of_a_box_shows_work_and_proves_no_rest() -> None:
+    """M01: a part of an answer may be missing; beside a whole series it changes nothing but for the work it shows."""
+    whole, part, busy = box(0.0, 1), box(0.0, 0), box(9.0, 0)
+    for windows, proof in (
+        ([part], Proof.UNKNOWN),
+        ([whole, part], Proof.QUIET),
+        ([whole, busy], Proof.BUSY),
+        ([replace(whole, samples=1), part], Proof.UNKNOWN),
+    ):
+        for order in permutations(windows):
+            assert read_box(order, 5.0, HOUR, 90.0).proof is proof
+    assert read_box([part], 5.0, HOUR, 90.0).reason == "partial_samples"
+
+
+def test_a_card_at_work_in_one_source_is_not_quiet_in_another() -> None:
+    """A16: sources may see different cards; each card counts once, as what any source saw of it."""
+    seen = [card(0, 99.0, "a"), card(0, 0.0, "b")]
+    reading = read_cards(seen, 2, 5.0, HOUR, 90.0)
+    assert (reading.busy, reading.quiet) == (1, 0), "nobody sees the second card"
+    both = read_cards([*seen, card(1, 99.0, "b")], 2, 5.0, HOUR, 90.0)
+    assert (both.busy, both.quiet) == (2, 0)
+    told = read_cards([*seen, card(1, 0.0, "c")], 2, 5.0, HOUR, 90.0)
+    assert (told.busy, told.quiet) == (1, 1)
+    halves = [card(0, 99.0, "a"), card(1, 99.0, "a"), card(2, 99.0, "b"), card(3, 0.0, "b"), card(0, 0.0, "b")]
+    for order in permutations(halves):
+        reading = read_cards(order, 4, 5.0, HOUR, 90.0)
+        assert (reading.busy, reading.quiet) == (3, 1)
+
+
+def test_a_source_that_tells_of_more_cards_is_believed_over_one_that_tells_of_few() -> None:
+    few, more = (
+        card(0, 0.0, "a"),
+        [make_window(0.0, series=make_series(gpu_index=i, source="b"), coverage=0.1) for i in range(4)],
+    )
+    assert cards([few], 1) == (Proof.QUIET, "")
+    assert cards([few, *more], 1) == (Proof.UNKNOWN, "card_without_samples")
