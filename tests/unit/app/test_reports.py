@@ -57,6 +57,6 @@ def test_a_spreadsheet_runs_no_name(name: str) -> None:
 
 
 def test_a_price_says_its_own_currency() -> None:
-    """I09: amounts are in the reporting currency; the price is the provider's."""
+    """Amounts are in the reporting currency; the price is the provider's."""
     (row,) = csv.DictReader(io.StringIO(as_csv(document("a", currency="USD"))))
     assert (row["price_per_hour"], row["price_currency"], row["currency"]) == ("10", "USD", "CNY")

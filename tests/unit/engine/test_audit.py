@@ -174,7 +174,7 @@ def test_drivers_compare_whole_days_with_the_same_days_of_the_month_before() -> 
 
 
 def test_a_month_knows_no_rate_of_the_next() -> None:
-    """I09 C07: payments, invoices, savings and what a dry run would have saved count at the rates of their own days, as
+    """C07: payments, invoices, savings and what a dry run would have saved count at the rates of their own days, as
     the bill does; the rate that begins with the next month is none of theirs."""
     start, end = month_bounds("2026-10", ZONE)
     middle = start + timedelta(days=15)

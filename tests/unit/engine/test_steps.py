@@ -55,7 +55,7 @@ def test_steps_that_are_reached_at_once_are_told_once_by_the_highest() -> None:
 
 
 def test_a_step_that_only_a_suspect_day_reaches_speaks_for_no_other() -> None:
-    """I14: 100 % is reached by what looks like a mistake in the bill, 50 % without it."""
+    """I13: 100 % is reached by what looks like a mistake in the bill, 50 % without it."""
     usual = ["40"] * 14
     cycles = Cycles([budget(at=["50%", "80%", "100%", "200%"])])
     cycles.cycle(at(START, *usual, "1500"))

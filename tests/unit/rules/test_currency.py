@@ -29,7 +29,7 @@ def test_nothing_is_zero_of_the_reporting_currency() -> None:
 
 
 def test_what_lasts_has_the_rate_of_each_of_its_parts() -> None:
-    """I09: an hour before a new rate is worth the old one, also when it is looked at afterwards."""
+    """An hour before a new rate is worth the old one, also when it is looked at afterwards."""
     day = timedelta(days=1)
     assert RATES.over(Money.of(1, "USD"), JUL - day, JUL + day) == Money.of("340.8", "CNY"), "172.8 and 168"
     assert RATES.over(Money.of(1, "USD"), JUL - day, JUL) == Money.of("172.8", "CNY"), "the end is not in it"
