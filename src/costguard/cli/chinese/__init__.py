@@ -7,13 +7,13 @@ configuration that has none here.
 from functools import reduce
 
 from costguard.cli import words
-from costguard.cli.chinese import config, helps, refusals
+from costguard.cli.chinese import config, helps, policies, refusals, settings
 from costguard.errors import BillError, ConfigError, CostguardError, DeliveryError, ProviderError
 from costguard.notify.words.catalogue import Catalogue, joined
 from costguard.notify.words.sentences import span, translated
 from costguard.notify.words.terms_zh import TECHNICAL, VERBS
 
-PAIRS = (*helps.PAIRS, *refusals.PAIRS, *config.PAIRS)
+PAIRS = (*helps.PAIRS, *refusals.PAIRS, *config.PAIRS, *settings.PAIRS, *policies.PAIRS)
 
 
 def told(text: str) -> str:
