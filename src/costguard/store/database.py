@@ -24,6 +24,8 @@ from costguard.store.files import refuse_network_file
 
 WAIT_SECONDS = 30
 _MODE = "costguard_mode"
+# KiB of pages. SQLite's own are too few for a big table and its indexes: pages are written and read back many times.
+_CACHE, _BIG_CACHE = 2_000, 8_192
 
 
 class Database:
@@ -197,9 +199,11 @@ class Database:
         driver: Any = raw.connection.dbapi_connection
         driver.execute("PRAGMA query_only=OFF")
         driver.execute("ATTACH ? AS beside", (str(beside),))
+        driver.execute(f"PRAGMA main.cache_size=-{_BIG_CACHE}")
         try:
             yield
         finally:
+            driver.execute(f"PRAGMA main.cache_size=-{_CACHE}")
             driver.execute("DETACH beside")
 
     @contextmanager

@@ -4,23 +4,21 @@ A bill of a million rows takes most of a minute to read. Until the last row of t
 database knows nothing of it and its writers wait for nobody.
 """
 
-import json
 import sqlite3
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from costguard.domain.charge import Charge
 from costguard.domain.money import Money
 from costguard.errors import StoreError
 from costguard.store.database import Database
+from costguard.store.lines import Line
 from costguard.store.sql import upsert_from, upsert_plain
 from costguard.store.tables import charge as table
 from costguard.store.tables import charge_import
@@ -105,9 +103,9 @@ class Staged:
         self._conn.close()
         self._folder.cleanup()
 
-    def add(self, file: int, charge: Charge) -> None:
+    def add(self, file: int, line: Line) -> None:
         """One row of the ``file``-th file."""
-        self._waiting.append((file, *_plain(charge)))
+        self._waiting.append((file, *line.like.row(line)))
         if len(self._waiting) == _BATCH:
             self._flush()
 
@@ -208,38 +206,3 @@ def _count(conn: Connection, account: str, start: datetime, without: Sequence[in
     if without:
         query = query.where(table.c.import_id.not_in(without))
     return conn.execute(query).scalar() or 0
-
-
-def _plain(charge: Charge) -> tuple[Any, ...]:
-    """The columns as the driver takes them, in the order of the table: a million rows go past the column types."""
-    billed, effective, listed = charge.billed_cost, charge.effective_cost, charge.list_cost
-    quantity = charge.consumed_quantity
-    return (
-        charge.account, charge.row_key,
-        _time(charge.billing_period_start), _time(charge.billing_period_end),
-        _time(charge.charge_period_start), _time(charge.charge_period_end),
-        charge.charge_category.value,
-        billed.nanos, billed.currency, effective.nanos, effective.currency, listed.nanos, listed.currency,
-        charge.stage.value, charge.provider,
-        _free(charge.service_name), _free(charge.charge_description),
-        charge.charge_class, charge.region_id, charge.resource_id,
-        charge.resource_name and _free(charge.resource_name),
-        charge.sku_id, charge.pricing_category,
-        None if quantity is None else format(quantity, "f"), charge.consumed_unit,
-        _tags(tuple(charge.tags.items())),
-        "{}",
-    )  # fmt: skip
-
-
-@lru_cache(4096)
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
-
-
-@lru_cache(4096)
-def _tags(pairs: tuple[tuple[str, str], ...]) -> str:
-    return json.dumps(dict(pairs), separators=(",", ":"))
-
-
-def _free(text: str) -> str:
-    return text.replace("\x00", "\ufffd")

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from functools import lru_cache
 
 from costguard.domain.money import NANOS, Money
@@ -16,6 +16,7 @@ from costguard.errors import BillError
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _CURRENCY = re.compile(r"[A-Z]{3}")
+_NANOS = Decimal(NANOS)
 _MOST = 2**63 - 1
 _KEPT = 4096
 
@@ -42,11 +43,13 @@ def amount(cell: object, column: str) -> Decimal | None:
         raise BillError(str(error), column=column) from None
 
 
-@lru_cache(_KEPT)
-def _number(cell: str) -> Decimal:
+def _read(cell: str) -> Decimal:
     if not _NUMBER.fullmatch(cell):
         raise ValueError(f"{_short(cell)} is not a number")
     return Decimal(cell)
+
+
+_number = lru_cache(_KEPT)(_read)
 
 
 def _value(cell: object) -> Decimal:
@@ -78,11 +81,11 @@ def money(exact: Decimal, currency: str, column: str) -> Money:
 
 @lru_cache(_KEPT)
 def _cost(cell: str, currency: str) -> tuple[Decimal, Money]:
-    return _money(_number(cell), currency)
+    return _money(_read(cell), currency)
 
 
 def _money(exact: Decimal, currency: str) -> tuple[Decimal, Money]:
-    nanos = int((exact * NANOS).to_integral_value(ROUND_HALF_EVEN))
+    nanos = round(exact * _NANOS)  # half-even, as Decimal rounds to a whole number
     if abs(nanos) > _MOST:
         raise ValueError(f"{exact} is more than an amount can be (9.2 billion)")
     return exact, Money(nanos, currency)

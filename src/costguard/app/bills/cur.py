@@ -13,10 +13,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from costguard.app.bills import cells as read
-from costguard.app.bills.layout import AccountOf, Columns, Line, noted, resource_id, stage
+from costguard.app.bills.layout import AccountOf, Columns, noted, resource_id, stage
 from costguard.domain.charge import Charge, ChargeCategory
 from costguard.domain.money import Money
 from costguard.errors import BillError
+from costguard.store.lines import Line
 
 _REQUIRED = (
     "identity_line_item_id", "identity_time_interval", "bill_payer_account_id", "bill_billing_period_start_date",
@@ -135,7 +136,7 @@ class Cur:
             consumed_unit=read.text(self._unit(cells)),
             tags=self._tags_of(cells),
         )
-        return Line(charge, exact)
+        return Line.of(charge, exact)
 
     def _spelled(self, folded: str) -> str:
         """The column as this file writes it."""

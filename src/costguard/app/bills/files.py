@@ -22,7 +22,6 @@ _BATCH = 500
 _FIRST = 2  # row 1 is the header
 # What real exports write for nothing. As a tuple for Parquet, where a cell may be a list.
 _NULLS = ("", "NULL", "null")
-_NOTHING: dict[str, str | None] = dict.fromkeys(_NULLS)
 _BROKEN = (csv.Error, UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib_error)
 
 Cells = Sequence[object]
@@ -108,7 +107,10 @@ def _csv(text: IO[str]) -> tuple[tuple[str, ...], Iterator[tuple[int, Cells]]]:
             for row in reader:
                 number += 1
                 if len(row) == width:
-                    yield number, list(map(_NOTHING.get, row, row))
+                    if "NULL" in row or "null" in row:
+                        yield number, [None if cell in _NULLS else cell for cell in row]
+                    else:
+                        yield number, [cell or None for cell in row]
                 elif row:
                     raise BillError(f"has {len(row)} cells, the header has {width}", row=number)
         except _BROKEN as error:

@@ -22,6 +22,7 @@ from costguard.store.imports import ChargeImport, Period, Staged
 _LAYOUTS = ((focus.fits, focus.Focus), (cur.fits, cur.Cur))
 _MOST_ERRORS = 20
 _DIGITS = 60
+_NO_SUM = (0, Decimal(), 0)
 _STEP = 5_000
 NOBODY = "(none)"
 
@@ -161,8 +162,8 @@ def import_bills(
                             unknown += 1
                         else:
                             rows += 1
-                            staged.add(number, line.charge)
-                            sums.add(line.charge.account, line.exact, line.charge.billed_cost)
+                            staged.add(number, line)
+                            sums.add(line.like.charge.account, line.exact, line.billed)
                         if (rows + unknown) % _STEP == 0:
                             progress(path.name, rows + unknown, done + table.read(), size)
                     done += table.size
@@ -187,27 +188,17 @@ class _Sums:
     """Exact and rounded sums per account and currency."""
 
     def __init__(self) -> None:
-        self._rows: Counter[tuple[str, str]] = Counter()
-        self._exact: dict[tuple[str, str], Decimal] = {}
-        self._nanos: Counter[tuple[str, str]] = Counter()
+        self._sums: dict[tuple[str, str], tuple[int, Decimal, int]] = {}
 
     def add(self, account: str, exact: Decimal, rounded: Money) -> None:
         key = (account, rounded.currency)
-        self._rows[key] += 1
-        self._exact[key] = self._exact.get(key, Decimal()) + exact
-        self._nanos[key] += rounded.nanos
+        rows, total, nanos = self._sums.get(key, _NO_SUM)
+        self._sums[key] = rows + 1, total + exact, nanos + rounded.nanos
 
     def imports(self, source: str, now: datetime) -> tuple[ChargeImport, ...]:
         return tuple(
-            ChargeImport(
-                account,
-                source,
-                now,
-                rows,
-                self._exact[account, currency],
-                Money(self._nanos[account, currency], currency),
-            )
-            for (account, currency), rows in sorted(self._rows.items())
+            ChargeImport(account, source, now, rows, exact, Money(nanos, currency))
+            for (account, currency), (rows, exact, nanos) in sorted(self._sums.items())
         )
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from operator import itemgetter
 from typing import Protocol
 
-from costguard.domain.charge import Charge, Stage
+from costguard.domain.charge import Stage
+from costguard.store.lines import Line
 
 # An EC2 resource is known by its id; some exports write the whole ARN.
 _EC2 = re.compile(r"arn:aws[\w-]*:ec2:[^:]*:\d*:[\w-]+/([\w-]+)")
@@ -27,17 +27,6 @@ class Owned:
 
 # (account ids, the most specific first) → the account; None when the row is left out.
 AccountOf = Callable[[Sequence[str | None]], Owned | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row as a charge; ``exact`` is its billed cost as written, before it was rounded to nanos.
-
-    Its ``row_key`` is that of the first such row of the file: equal keys are told apart by their order.
-    """
-
-    charge: Charge
-    exact: Decimal
 
 
 class Layout(Protocol):

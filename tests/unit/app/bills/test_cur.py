@@ -7,10 +7,11 @@ from decimal import Decimal
 import pytest
 
 from costguard.app.bills.cur import Cur, fits, fold
-from costguard.app.bills.layout import Line, Owned
+from costguard.app.bills.layout import Owned
 from costguard.domain.charge import ChargeCategory, Stage
 from costguard.domain.money import Money
 from costguard.errors import BillError
+from costguard.store.lines import Line
 from tests.unit.app.bills.made import cur, said
 
 NOW = datetime(2026, 12, 2, tzinfo=UTC)

@@ -36,6 +36,14 @@ def test_a_byte_order_mark_spaces_in_the_header_and_blank_lines(tmp_path: Path) 
     assert [(n, row["BilledCost"]) for n, row in rows] == [(2, "1"), (4, "2")]
 
 
+def test_what_exports_write_for_nothing_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,c\nNULL,,null\n0,Null,nullable\n,x,\n", "utf-8")
+    assert [list(row.values()) for _, row in read(path)[1]] == [
+        [None, None, None], ["0", "Null", "nullable"], [None, "x", None],
+    ]  # fmt: skip
+
+
 def test_a_cell_may_hold_lines_and_quotes(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", focus({"ChargeDescription": 'one "two"\nthree, four'}))
     assert read(path)[1][0][1]["ChargeDescription"] == 'one "two"\nthree, four'

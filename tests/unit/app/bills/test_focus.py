@@ -7,10 +7,11 @@ from decimal import Decimal
 import pytest
 
 from costguard.app.bills.focus import Focus, fits
-from costguard.app.bills.layout import Line, Owned
+from costguard.app.bills.layout import Owned
 from costguard.domain.charge import ChargeCategory, Stage
 from costguard.domain.money import Money
 from costguard.errors import BillError
+from costguard.store.lines import Line
 from tests.unit.app.bills.made import focus, said
 
 NOW = datetime(2026, 12, 2, tzinfo=UTC)
@@ -125,6 +126,66 @@ def test_the_key_is_of_all_that_is_not_money_quantity_or_invoice() -> None:
     assert len(set(keys)) == 3
     # A column that says nothing is as good as none.
     assert lines({"x_New": ""})[0].charge.row_key == lines()[0].charge.row_key
+
+
+def test_keys_never_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """I06: the key of a row is the same in every version, or a bill that is imported again would count twice."""
+    typed = {"Tags": [("team", "vision")], "ChargePeriodStart": datetime(2026, 11, 5, 10, tzinfo=UTC)}
+    own = {"x_Own": "100%s", "ResourceName": "", **typed}
+    keys = [lines(change)[0].charge.row_key for change in ({}, {**own, "x_Zero": -0.0}, {**own, "x_Zero": 0.0})]
+    assert keys == [
+        "focus/f936fd276a391502542f34856b644d24",
+        "focus/f4d4aa1072b73024e8ce08869b516cbe",
+        "focus/284c7d970baf77183e6abfe105697594",
+    ]
+    same = [{"ResourceId": f"i-{n % 3}", "x_Zero": (-0.0, 0.0)[n % 2], **typed} for n in range(12)]
+    alone = [lines(change)[0].charge for change in same]
+    assert [line.charge for line in lines(*same)] == alone
+    assert len({charge.row_key for charge in alone}) == 6
+    monkeypatch.setattr("costguard.app.bills.focus._KEPT", 2)  # what is kept of earlier rows is bounded
+    assert [line.charge for line in lines(*same)] == alone
+
+
+def test_a_row_whose_words_are_known_has_its_own_money_time_and_quantity() -> None:
+    own = {
+        "BilledCost": "-0.0000000025", "EffectiveCost": "7", "ListCost": "8", "ConsumedQuantity": "",
+        "ChargePeriodStart": "2026-11-09", "ChargePeriodEnd": "2026-11-10",
+    }  # fmt: skip
+    first, second, third = lines({"InvoiceId": ""}, {**own, "InvoiceId": ""}, {**own, "InvoiceId": "INV-7"})
+    assert first.charge == lines()[0].charge
+    assert second.exact == Decimal("-0.0000000025")
+    assert second.charge == lines(own)[0].charge
+    assert (second.charge.billed_cost.nanos, second.charge.consumed_quantity) == (-2, None)
+    assert second.charge.charge_period_start == datetime(2026, 11, 9, tzinfo=UTC)
+    assert (second.charge.stage, third.charge.stage) == (Stage.PROVISIONAL, Stage.FINAL)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"BilledCost": "", "ListCost": "x"}, "BilledCost: is empty"),
+        ({"BilledCost": "1e10"}, "BilledCost: 1E.10 is more than an amount can be"),
+        ({"ChargePeriodStart": "soon", "ListCost": "x"}, "ChargePeriodStart: 'soon' is not a time"),
+        ({"ChargePeriodEnd": "NULL"}, "ChargePeriodEnd: is empty"),
+        ({"ChargePeriodEnd": "2026-11-05T09:00:00Z"}, "ChargePeriodEnd: ends before it begins"),
+        ({"EffectiveCost": "x", "ListCost": "y"}, "ListCost: 'y' is not a number"),
+        ({"EffectiveCost": "x", "ConsumedQuantity": "y"}, "EffectiveCost: 'x' is not a number"),
+        ({"ConsumedQuantity": "y"}, "ConsumedQuantity: 'y' is not a number"),
+    ],
+)
+def test_a_mistake_is_the_same_whether_the_words_are_known(change: Mapping[str, object], message: str) -> None:
+    for earlier in ([], [{}]):
+        with pytest.raises(BillError, match=message):
+            lines(*earlier, change)
+
+
+def test_rows_that_are_left_out_are_asked_for_each_time() -> None:
+    """The accounts that nobody configured are counted where they are looked up."""
+    rows = focus({}, {}, {})
+    layout = Focus(list(rows[0]), NOW)
+    asked: list[object] = []
+    assert [layout.line(said(row), lambda ids: asked.append(ids)) for row in rows] == [None] * 3
+    assert len(asked) == 3
 
 
 def test_an_ec2_resource_is_known_by_its_id() -> None:
