@@ -1,4 +1,4 @@
-"""Mistakes in any file: its YAML, the shape and the kind of a value, and what to write instead. Keys and what is written
+"""Mistakes in any file: its YAML, the shape and kind of a value, and what to write instead. Keys and what is written
 for them stay as they are.
 """
 

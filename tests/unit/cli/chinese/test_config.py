@@ -23,7 +23,7 @@ from costguard.config.settings import Settings
 from costguard.config.testing import PolicyTest
 from costguard.errors import ConfigError, ConfigErrors
 from costguard.rules.policy import Rung
-from costguard.rules.registry import POLICY_MODELS
+from costguard.rules.registry import RULES, policy_model
 from scripts.pages.models import nested
 
 CORE = Path(costguard.__file__).parent
@@ -99,7 +99,7 @@ def test_every_sentence_has_its_chinese(sentence: str) -> None:
 MODELS = list(
     dict.fromkeys(
         model
-        for top in (Settings, *CHANNELS.values(), *POLICY_MODELS.values(), Rung, BookPrice, PolicyTest, Facts)
+        for top in (Settings, *CHANNELS.values(), *map(policy_model, RULES), Rung, BookPrice, PolicyTest, Facts)
         for model in (top, *nested(top))
     )
 )
