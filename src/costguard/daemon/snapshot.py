@@ -17,6 +17,7 @@ from costguard.config.metrics import tellers
 from costguard.daemon import facts, monitor
 from costguard.daemon.accounts import Account
 from costguard.daemon.billed import Billed
+from costguard.daemon.namesakes import Namesakes
 from costguard.domain.budget import Basis, Interval, Spend
 from costguard.domain.resource import ChargeType, Resource, ResourceRef, State
 from costguard.domain.snapshot import AccountFacts, Snapshot, SourceStatus
@@ -35,6 +36,7 @@ from costguard.store.window_cache import WindowCache
 
 _EVENTS = timedelta(hours=24)
 _NO_DELAY = timedelta(0)
+_LATE = timedelta(hours=24)
 _MINUTE = timedelta(minutes=1)
 # Budgets look at one calendar month, anomalies at four weeks of the same weekday.
 _SPEND = timedelta(days=35)
@@ -86,7 +88,10 @@ class SnapshotBuilder:
         settings = self.config.settings
         accounts = {name: account.facts(now) for name, account in self.accounts.items()}
         known = [r for r in inventory.resources(conn) if r.ref.account in accounts]
-        claims = {ref: claim.owner for ref, claim in levers.claims(conn).items()}
+        ids = {name: account.bound.spec.account_id for name, account in self.accounts.items()}
+        namesakes = Namesakes(frozenset(r.ref for r in known), ids)
+        claimed = namesakes.spread(levers.claims(conn), lambda claim: claim.at)
+        claims = {ref: claim.owner for ref, claim in claimed.items()}
         named = {r.ref: with_owner(r, self.owners, claims.get(r.ref)) for r in known}
         running = {
             r.ref: max(filter(None, (r.started_at, usage_since)), default=None)
@@ -112,10 +117,11 @@ class SnapshotBuilder:
                 whole=whole,
             ),
             sources=statuses,
-            heartbeats=levers.heartbeats(conn, now - self.longest_window),
-            keeps=levers.keeps(conn, now),
+            # The longest window began that long before the end of what a source has told.
+            heartbeats=namesakes.spread(levers.heartbeats(conn, now - self.longest_window - _LATE), _latest),
+            keeps=namesakes.spread(levers.keeps(conn, now), lambda keep: keep.until),
             power_events=power.events_since(conn, now - _EVENTS),
-            disputed_until=levers.disputed_until(conn, now),
+            disputed_until=namesakes.spread(levers.disputed_until(conn, now), _latest),
             spot_prices=facts.told_of(conn, prices.holding(conn, ChargeType.SPOT, now - self._dwell, now)),
             on_demand_prices=prices.in_effect(conn, now, ChargeType.ON_DEMAND),
             spend=self._spend(conn, now, known, named, claims, statuses) if asked & _SPENDERS else (),
@@ -211,6 +217,10 @@ class SnapshotBuilder:
         )  # fmt: skip
         theirs = [*named.values(), *(with_owner(r, self.owners, claims.get(r.ref)) for r in gone)]
         return (*spend(intervals(conn, since, now, theirs), since, now, zone, bill.services), *bill.rows)
+
+
+def _latest(at: datetime) -> datetime:
+    return at
 
 
 def _read_ago(statuses: Iterable[SourceStatus], now: datetime) -> dict[tuple[str, bool], timedelta]:

@@ -10,7 +10,7 @@ from costguard.daemon import facts
 from costguard.domain.money import Money
 from costguard.domain.price import Price, PriceKey
 from costguard.domain.resource import ChargeType
-from costguard.store import prices
+from costguard.store import inventory, levers, prices
 from costguard.testing.clock import FakeClock
 from tests.daemon.rig import HOUR, MINUTE, REGION, Cloud, configure, rows, start
 from tests.fakes.slack import SlackServer
@@ -32,6 +32,20 @@ def test_a_market_that_is_told_of_no_more_has_no_price(app: App) -> None:
         assert app.builder.build(conn, now).spot_prices == ()
         facts.note_markets(conn, "other", "simulated", both[1:], now)
         assert [price.key for price in app.builder.build(conn, now).spot_prices] == [there], "told by another account"
+
+
+def test_a_sign_of_life_counts_for_the_whole_of_a_window_that_ended_a_while_ago(app: App, cloud: Cloud) -> None:
+    """The window is of 45 minutes, and ends where its source has told: what came just before them lies in it."""
+    run_once(app)
+    now = app.clock.now()
+    with app.database.write() as conn:
+        (box,) = inventory.resources(conn)
+        cut = now - app.builder.longest_window - MINUTE
+        levers.heartbeat(conn, box.ref, cut, by="job", at=cut - HOUR)
+        snapshot = app.builder.build(conn, now)
+    (start, *_) = sorted(w.start for windows in snapshot.usage[box.ref].values() for w in windows)
+    assert start < cut
+    assert snapshot.heartbeats == {box.ref: cut}
 
 
 DEAR = """\
