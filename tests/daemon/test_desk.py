@@ -61,6 +61,32 @@ def test_people_who_press_at_once_find_what_the_first_one_did(desk: Desk) -> Non
     assert levers(desk) == ["asked to stop now"]
 
 
+@pytest.mark.parametrize(
+    ("command", "reason", "told"),
+    [
+        (
+            "why i-1",
+            "limit reached: per_hour over all policies is 3",
+            "but held back: limit reached: per_hour over all policies is 3",
+        ),
+        (
+            "为什么 i-1",
+            "limit reached: per_hour over all policies is 3",
+            "但会被拦下：达到单次上限：所有策略合计的 per_hour 是 3",
+        ),
+        ("为什么 i-1", "", "但会被拦下：超过单次上限"),
+    ],
+)
+def test_why_tells_the_whole_reason(desk: Desk, command: str, reason: str, told: str) -> None:
+    """As every message and page does; its code says less."""
+    row = rows(desk.database)[0]
+    with desk.database.write() as conn:
+        actions.save(conn, replace(row, state=ActionState.DEFERRED, code=GuardCode.LIMIT, reason=reason))
+    chinese = replace(desk.routing, people={"zw": Person("zw", "zh" if command.startswith("为") else "en", slack="U1")})
+    desk = replace(desk, routing=chinese)
+    assert told in desk.command(Said("team", SENDER, command, "e1")).text
+
+
 def test_what_fails_leaves_the_event_to_be_tried_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The database went away in the middle: nothing happened, and the same event works later."""
     with monkeypatch.context() as broken:

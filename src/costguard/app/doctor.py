@@ -16,6 +16,7 @@ from costguard.daemon.sources import NO_REGION
 from costguard.domain.resource import Resource, State
 from costguard.domain.snapshot import SourceState
 from costguard.domain.usage import Metric
+from costguard.engine.names import SOURCES
 from costguard.errors import (
     CostguardError,
     DeliveryError,
@@ -27,7 +28,6 @@ from costguard.errors import (
 )
 from costguard.notify.bulletins import test_facts
 from costguard.notify.render import render
-from costguard.notify.words.terms_zh import SOURCES
 from costguard.ports import Budgets, ChannelProbe, Inventory, PermissionProbe, Probe, Probing
 from costguard.store import inventory, sources, usage
 

@@ -13,6 +13,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "title": "Replay", "days": "What would have been saved each day", "policies": "Policies", "stops": "Stops",
         "policy": "policy", "rule": "rule", "matched": "boxes", "warned": "warned", "stopped": "stopped",
         "hour": "at work within 1 h", "day": "at work within 24 h", "saved": "saved", "all": "all", "box": "box",
+        "own": "configuration",
         "warned_at": "warned at", "at": "stopped at", "until": "saves until", "why": "because", "work": "used again",
         "ended": "ended by itself", "open": "history ends", "none": "Nothing would have been stopped.",
         "unknown": "unknown", "skipped": "Not replayed", "partly": "Replayed in part",
@@ -27,6 +28,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "saved": "可省", "all": "合计", "box": "机器", "warned_at": "预警时间", "at": "关机时间", "until": "节省至",
         "why": "原因", "work": "再次使用", "ended": "自行结束", "open": "历史到此为止", "none": "不会有任何关机。",
         "unknown": "未知", "skipped": "未回放", "partly": "部分回放", "told": "提醒", "notes": "费用方面会收到的提醒",
+        "own": "当前配置",
         "times": "{n} 次，最近一次 {at}", "each": "逐次查看", "ahead": "预测 {step}", "assumptions": "如何解读",
         "seen": "{of} 台机器中 {n} 台有用量记录",
         "zone": "时间为 {zone} 时区。",
@@ -51,11 +53,16 @@ _WIDE = frozenset({"rule", "matched", "told", "warned", "day", "warned_at", "unt
 _WIDTH, _HEIGHT, _FOOT = 960, 220, 24
 
 
-def page(document: Mapping[str, Any], language: str) -> str:
-    """The whole page in ``zh`` or ``en``, from a ``costguard.replay/1`` document."""
+def page(document: Mapping[str, Any], language: str, *, own: bool = False) -> str:
+    """The whole page in ``zh`` or ``en``, from a ``costguard.replay/1`` document.
+
+    ``own``: its first version is the configuration's.
+    """
     tongue = "zh" if language == "zh" else "en"
     words, zone = WORDS[tongue], ZoneInfo(document["timezone"])
-    coverage, versions = document["coverage"], document["versions"]
+    coverage, versions = document["coverage"], list(document["versions"])
+    if own:
+        versions[0] = {**versions[0], "name": words["own"]}
     seen = words["seen"].format(n=coverage["boxes_with_use"], of=coverage["boxes"])
     parts = [
         f"<!doctype html><html lang='{tongue}'><head><meta charset='utf-8'>",

@@ -53,7 +53,6 @@ TABLES: dict[str, tuple[str, str]] = {
     "backfill.next": ("接着运行：costguard replay --since {since}", "now: costguard replay --since {since}"),
     # ── replay ──
     "replaying": ("回放中", "replaying"),
-    "replay.own": ("当前配置", "configuration"),
     "replay.boxes": ("机器数", "BOXES"),
     "replay.told": ("提醒", "TOLD"),
     "replay.warned": ("预警", "WARNED"),

@@ -122,7 +122,7 @@ def replay(
         case "json":
             text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
         case "html":
-            text = page(document, on.language)
+            text = page(document, on.language, own=policies is None)
         case _:
             return _table(on, document, own=policies is None)
     if output is None:
@@ -163,7 +163,7 @@ def _table(on: Screen, document: Mapping[str, Any], *, own: bool) -> None:
     reason = "reason_zh" if on.language == "zh" else "reason"
     for number, version in enumerate(document["versions"]):
         on.table(
-            "\n" + (on.t("replay.own") if own and not number else version["name"]),
+            "\n" + (page["own"] if own and not number else version["name"]),
             [
                 Column(on.t("policy"), style="bold", flexible=True), Column(on.t("rule"), drop=2),
                 Column(on.t("replay.boxes"), right=True, drop=1), Column(on.t("replay.told"), right=True),

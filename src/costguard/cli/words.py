@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from costguard.cli.pairs import TABLES
 from costguard.cli.pairs_story import STORY
 from costguard.domain.time import format_duration
+from costguard.engine.names import source_name, state_name
 from costguard.notify.doc import Doc
 from costguard.notify.words import terms_zh, words
 from costguard.notify.words.times import is_beijing
@@ -37,11 +38,7 @@ def told(sentence: str, language: Language) -> str:
 
 def source(name: str, language: Language) -> str:
     """What a source of data is called; in English by its own name."""
-    if language == "en":
-        return name
-    whole, _, kind = name.partition(".")
-    said = terms_zh.SOURCES.get(whole, whole).strip()
-    return f"{said}（{terms_zh.KINDS.get(kind, kind)}）" if kind else said
+    return source_name(language, name)
 
 
 def rule(name: str, language: Language) -> str:
@@ -51,7 +48,7 @@ def rule(name: str, language: Language) -> str:
 
 def reading(state: str, language: Language) -> str:
     """How the last reading of a source went; in English by its own name."""
-    return terms_zh.STATES.get(state, "正常") if language == "zh" else state
+    return state_name(language, state)
 
 
 def do(response: str, provider: str, language: Language) -> str:

@@ -93,8 +93,8 @@ class Answers:
         )
         evidence = self.speech.words.evidence(Doc(facts), self.now, ZoneInfo(self.zone))
         due = self._when(action.due_at) if action.due_at and action.response.acts else ""
-        blocked = "" if action.code in _QUIET else action.code.value
-        return self.speech.why_ladder(clean(action.policy), evidence, self._verb(action), due, blocked)
+        held = "" if action.code in _QUIET else self.speech.held(action.code, clean(action.reason))
+        return self.speech.why_ladder(clean(action.policy), evidence, self._verb(action), due, held)
 
     def _running(self) -> list[FleetRow]:
         return [

@@ -24,6 +24,7 @@ from costguard.domain.time import local_midnight
 from costguard.engine.billing import Bill
 from costguard.engine.forecast import Forecast
 from costguard.engine.meter import spend, unpriced
+from costguard.engine.names import source_name, state_name
 from costguard.engine.remarks import Language, remark
 from costguard.engine.savings import savings_json
 from costguard.engine.sharing import Sharing
@@ -391,8 +392,11 @@ def _warnings(facts: AuditFacts, book: SpendBook, total: Line) -> list[str]:
     unbilled = {i.ref.account for i in facts.intervals if i.per_hour} - set(facts.bill.reach)
     lines += [remark(say, "no_bill", account=name) for name in sorted(unbilled)]
     lines += [
-        remark(say, "source", account=s.account, region=s.region, source=s.source, state=s.state.value, error=s.error)
+        remark(
+            say, "source", account=s.account, region=s.region, source=source_name(say, s.source),
+            state=state_name(say, s.state.value), error=facts.translated(s.error or "", say),
+        )
         for s in facts.sources
         if s.state in (SourceState.DENIED, SourceState.FAILED)
-    ]
+    ]  # fmt: skip
     return lines

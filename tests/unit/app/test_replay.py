@@ -91,6 +91,8 @@ def test_the_page_needs_nothing_else_and_escapes_names(told: Any, language: str)
     assert "http" not in html, "nothing is fetched from anywhere"
     assert html.count("<rect") == len(told["versions"][0]["by_day"])
     assert told["headline"][language] in html
+    assert f"{'策略' if language == 'zh' else 'Policies'} · configuration</h2>" in html
+    assert f" · {'当前配置' if language == 'zh' else 'configuration'}</h2>" in page(evil, language, own=True)
 
 
 MONEY = """\

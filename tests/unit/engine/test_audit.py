@@ -100,6 +100,8 @@ def test_what_is_unknown_is_said_and_not_counted() -> None:
     assert "cn-hangzhou inventory: denied" in text
     assert document["spend"]["estimated"] == {"amount": "0", "currency": "CNY"}  # type: ignore[index]
     assert document["sources"][0]["state"] == "denied"  # type: ignore[index]
+    chinese = replace(facts(sources=(replace(denied, error="paid in advance"),)), language="zh", translated=translated)
+    assert "prod/cn-hangzhou 资源清单：没有权限：费用已预付" in audit(chinese)["warnings"]  # type: ignore[operator]
 
 
 def test_a_currency_without_a_rate_never_joins_the_sum() -> None:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from costguard.domain.money import Money
 from costguard.domain.press import Press
 from costguard.notify.words.base import Words
+from costguard.notify.words.sentences import translated
 
 
 class DeskWords(ABC):
@@ -113,6 +114,10 @@ class DeskWords(ABC):
         """``code`` is a guard's."""
 
     @abstractmethod
+    def guard(self, code: str) -> str:
+        """In a few words what the code of a guard means."""
+
+    @abstractmethod
     def gone(self) -> str:
         """The message is about something that costguard no longer has a record of."""
 
@@ -166,11 +171,17 @@ class DeskWords(ABC):
     @abstractmethod
     def why_kept(self, by: str, until: str, reason: str) -> str: ...
     @abstractmethod
-    def why_ladder(self, policy: str, evidence: str, verb: str, due: str, code: str) -> str: ...
+    def why_ladder(self, policy: str, evidence: str, verb: str, due: str, held: str) -> str:
+        """``held``: what holds it back, empty for nothing."""
+
     @abstractmethod
     def why_nothing(self) -> str: ...
     @abstractmethod
     def activity(self, activity: str, idle_for: timedelta | None = None) -> str: ...
+
+    def held(self, code: str, reason: str) -> str:
+        """What holds an action back: a guard's own sentence, in English, or in short what its code means."""
+        return translated(reason, self.words.language) if reason else self.guard(code)
 
     def cost(self, money: tuple[Money, ...]) -> str:
         """Money per hour, currency by currency."""

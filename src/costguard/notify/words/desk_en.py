@@ -120,7 +120,10 @@ pause · pause 2h · resume (admins)"""
         return f"The use of {name} can't be seen, so it counts as in use and is not stopped."
 
     def blocked(self, name: str, code: str) -> str:
-        return f"{name} is not stopped now: {t.CODES.get(code, code)}."
+        return f"{name} is not stopped now: {self.guard(code)}."
+
+    def guard(self, code: str) -> str:
+        return t.CODES.get(code, code)
 
     def gone(self) -> str:
         return "costguard no longer has a record of this message."
@@ -189,9 +192,9 @@ pause · pause 2h · resume (admins)"""
     def why_kept(self, by: str, until: str, reason: str) -> str:
         return f"Kept by {by} until {until}" + (f" ({reason})" if reason else "")
 
-    def why_ladder(self, policy: str, evidence: str, verb: str, due: str, code: str) -> str:
+    def why_ladder(self, policy: str, evidence: str, verb: str, due: str, held: str) -> str:
         what = f"{verb} {due}" if verb and due else verb or "only told"
-        blocked = f", but held back: {t.CODES[code]}" if code in t.CODES else ""
+        blocked = f", but held back: {held}" if held else ""
         return f"· {policy}: {evidence or 'it matches'}; {what}{blocked}"
 
     def why_nothing(self) -> str:

@@ -119,7 +119,10 @@ class DeskZh(DeskWords):
         return f"看不到 {name} 的用量，按使用中对待，不关。"
 
     def blocked(self, name: str, code: str) -> str:
-        return f"{name} 现在不会关：{t.CODES.get(code, code)}。"
+        return f"{name} 现在不会关：{self.guard(code)}。"
+
+    def guard(self, code: str) -> str:
+        return t.CODES.get(code, code)
 
     def gone(self) -> str:
         return "costguard 已经没有这条消息的记录。"
@@ -186,9 +189,9 @@ class DeskZh(DeskWords):
     def why_kept(self, by: str, until: str, reason: str) -> str:
         return f"{by} 保留到{until}" + (f"，理由：{reason}" if reason else "")
 
-    def why_ladder(self, policy: str, evidence: str, verb: str, due: str, code: str) -> str:
+    def why_ladder(self, policy: str, evidence: str, verb: str, due: str, held: str) -> str:
         what = f"{due} {verb}" if due else f"将{verb}" if verb else "只提醒"
-        blocked = f"，但会被拦下：{t.CODES[code]}" if code in t.CODES else ""
+        blocked = f"，但会被拦下：{held}" if held else ""
         return f"· 策略 {policy}：{evidence or '符合条件'}；{what}{blocked}"
 
     def why_nothing(self) -> str:

@@ -7,6 +7,7 @@ in it (a provider's answer, what a person wrote) stays as it is.
 import re
 from collections.abc import Mapping
 
+from costguard.engine.names import KINDS, SOURCES, STATES
 from costguard.notify.words import notes_zh, sentences_zh
 from costguard.notify.words import terms_zh as t
 from costguard.notify.words.catalogue import Carry, Catalogue
@@ -39,7 +40,7 @@ def _one_of(table: Mapping[str, str]) -> Carry:
 
 
 def _source(value: str) -> str | None:
-    return _one_of(t.SOURCES)(value) or _known(value) or (value if " " not in value else None)
+    return _one_of(SOURCES)(value) or _known(value) or (value if " " not in value else None)
 
 
 def _metrics(value: str) -> str | None:
@@ -77,7 +78,7 @@ def _support(value: str) -> str:
 _KINDS: Mapping[str, Carry] = {
     "why": _chinese, "then": _chinese, "mode": _chinese, "error": _chinese, "what": _known,
     "metric": _metrics, "most": _amount, "below": _amount, "span": span, "source": _source, "lost": _lost,
-    "state": _one_of(t.STATES), "ended": _one_of(t.ENDED), "kind": _one_of(t.KINDS), "do": _one_of(t.VERBS),
+    "state": _one_of(STATES), "ended": _one_of(t.ENDED), "kind": _one_of(KINDS), "do": _one_of(t.VERBS),
     "capability": _one_of(t.VERBS), "support": _support, "who": _people,
 }  # fmt: skip
 _KNOWN = Catalogue(PAIRS, _KINDS)

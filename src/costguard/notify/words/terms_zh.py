@@ -34,16 +34,6 @@ RULES = {
     "unmonitored": "看不到用量", "quota": "配额将满", "expiry": "即将到期",
 }  # fmt: skip
 
-SOURCES = {
-    "inventory": "资源清单", "usage": "用量数据", "prices": "价格", "spot_prices": "竞价价格",
-    "charges": "账单", "balance": "余额", "identity": "身份", "quotas": "配额",
-    "prometheus": " Prometheus 数据", "power_events": "开关机记录", "budgets": "云厂商侧的预算", "regions": "地域",
-}  # fmt: skip
-
-STATES = {
-    "denied": "没有权限", "failed": "读取失败", "stale": "数据过期", "skipped": "未读取",
-}  # fmt: skip
-
 ENDED = {
     "failed": "执行失败", "cancelled": "已取消", "done": "已完成",
 }  # fmt: skip
@@ -55,11 +45,6 @@ VERBS = {
 
 SUPPORT = {
     "impossible": "云厂商不支持", "not_written": "costguard 还没有支持", "unknown": "未知",
-}  # fmt: skip
-
-KINDS = {
-    "vm": "云主机", "notebook": "开发机", "job": "任务", "endpoint": "在线服务", "disk": "云盘", "address": "公网 IP",
-    "snapshot": "快照", "bucket": "存储桶", "gateway": "网关", "reservation": "预留",
 }  # fmt: skip
 
 CLEARED = {

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Confirm
+from costguard.engine.names import SOURCES, STATES
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span, bold, clean, code, joined, text
 from costguard.notify.words import report_zh
@@ -111,10 +112,10 @@ class Zh(Words):
     def source_title(self, doc: Doc) -> str:
         # "-" is the region of what has none.
         where = " ".join(p for p in (clean(doc.text("account")), clean(doc.text("region"))) if p not in ("", "-"))
-        what = t.SOURCES.get(doc.text("source"), doc.text("source"))
+        what = SOURCES.get(doc.text("source"), doc.text("source"))
         if doc.flag("recovered"):
             return f"已恢复：{where} 的{what}"
-        return f"读不到 {where} 的{what}：{t.STATES.get(doc.text('state'), doc.text('state'))}"
+        return f"读不到 {where} 的{what}：{STATES.get(doc.text('state'), doc.text('state'))}"
 
     def channel_title(self, doc: Doc) -> str:
         name = clean(doc.text("channel"))
