@@ -335,6 +335,7 @@ def test_the_page_is_one_file_without_scripts(memory_path: Path, language: str) 
     assert 'name="viewport"' in page
     assert ("费用审计" in page) == (language == "zh")
     assert ("没有负责人" in page) == (language == "zh")
+    assert ("<td>运行中</td>" in page, "| 运行中 |" in markdown(document)) == (language == "zh",) * 2
     assert "&lt;script" in markdown(document)
     assert "\n| --- | --- | --- | ---: | ---: |\n" in markdown(document), (
         "states and owners are words, the rest amounts"

@@ -244,7 +244,9 @@ def _sources(app: App, account: Account, area: str) -> Iterator[Check]:
             yield Check(area, Finding.FAULT, text)
     readable = [s for s in found if s.source == "inventory" and s.state is SourceState.OK]
     count = sum(s.count for s in readable)
-    text = Said(f"读到 {len(readable)} 个地域，{count} 台实例", f"{len(readable)} regions read, {count} instances")
+    text = Said(
+        f"读到 {len(readable)} 个地域，{count} 台云主机", f"{len(readable)} regions read, {count} virtual machines"
+    )
     yield Check(area, Finding.OK, text)
 
 

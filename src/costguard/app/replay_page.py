@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from costguard.app.reports import rule
 from costguard.domain.codec import decode
 from costguard.domain.money import Money
 
@@ -87,7 +88,7 @@ def _version(version: Mapping[str, Any], words: Mapping[str, str], zone: ZoneInf
         f"<th{_kinds('' if key in ('policy', 'rule') else 'n', key)}>{words[key]}</th>"
         for key in ("policy", "rule", "matched", "told", "warned", "stopped", "hour", "day", "saved")
     )
-    rows = [_policy(one, words, "") for one in version["policies"]]
+    rows = [_policy({**one, "rule": rule(one["rule"], tongue)}, words, "") for one in version["policies"]]
     whole = {**version, "policy": words["all"], "rule": "", "matched": boxes}
     rows.append(_policy(whole, words, " class='sum'"))
     reason = "reason_zh" if tongue == "zh" else "reason"

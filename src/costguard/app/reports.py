@@ -19,6 +19,7 @@ from costguard.domain.money import Money
 from costguard.engine.forecast import GROWING, METHOD
 from costguard.engine.remarks import Language
 from costguard.notify.story import clean
+from costguard.notify.words import terms_zh
 
 Document = Mapping[str, Any]
 _RESOURCES = 50
@@ -131,6 +132,16 @@ def word(key: str, language: Language) -> str:
     return WORDS[key][1 if language == "zh" else 0]
 
 
+def rule(name: str, language: str) -> str:
+    """What a rule finds; in English by its own name."""
+    return terms_zh.RULES.get(name, name) if language == "zh" else name
+
+
+def state(name: str, language: str) -> str:
+    """The state of a resource; in English by its own name."""
+    return terms_zh.LIFE.get(name, name) if language == "zh" else name
+
+
 def method(text: str, language: str) -> str:
     """How a forecast was made, in words."""
     return _METHODS.get(text, text) if language == "zh" else text
@@ -179,6 +190,8 @@ def html(document: Document) -> str:
         language=document["language"],
         amount=shown,
         local=local,
+        rule=rule,
+        state=state,
         method=method(document["forecast"]["method"], document["language"]),
         days=bars,
         resources=[r for r in document["resources"] if not _worthless(r)][:_RESOURCES],
@@ -262,7 +275,8 @@ def markdown(document: Document) -> str:
         *_table(
             [t["name"], t["state"], t["owner"], t["price"], t["amount"]],
             [
-                [r["subject"].get("name") or r["subject"]["id"], r["state"], r["owner"] or "-",
+                [r["subject"].get("name") or r["subject"]["id"], state(r["state"], document["language"]),
+                 r["owner"] or "-",
                  shown(r["price_per_hour"]), shown(r["amount"])]
                 for r in document["resources"]
             ],

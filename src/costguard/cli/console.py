@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _GAP = 2
-# A column of words that is narrower than this reads badly; then another column goes.
-_WORDS = 18
+# A column of words that is narrower than this reads badly; then another column goes. A name is not cut to make room,
+# if it is no longer than that.
+_WORDS, _NAME = 18, 24
 _LABEL = 10
 _INDENT, _FACT = 4, 14
 # What a line may be broken before: a word, or a character of a script without spaces. Punctuation stays where it is.
@@ -200,7 +201,11 @@ class Screen:
             max(cell_len(column.title), *(cell_len(line[number]) for line in lines))
             for number, column in enumerate(columns)
         ]
-        shown = _shown(columns, widths, self.out.width)
+        leasts = [
+            min(widths[number], _longest(line[number] for line in lines)) if column.flexible else widths[number]
+            for number, column in enumerate(columns)
+        ]
+        shown = _shown(columns, leasts, self.out.width)
         if title:
             self.say(title, "bold")
         headed = any(column.title for column in columns)
@@ -213,11 +218,11 @@ class Screen:
                 style=column.style or None,
                 no_wrap=not column.flexible,
                 overflow="fold" if column.flexible else "ellipsis",
-                min_width=min(widths[number], _WORDS) if column.flexible else None,
+                min_width=leasts[number] if column.flexible else None,
             )
         for line in lines:
             table.add_row(*(Prose(line[number]) for number in shown))
-        if (least := _least(columns, widths, shown)) > self.out.width:
+        if (least := _least(leasts, shown)) > self.out.width:
             table.width = least  # a number that is cut is another number: rather a line that the terminal wraps
         self.out.print(table, crop=False)
 
@@ -252,10 +257,16 @@ class Bar:
         self._progress.update(self._task, completed=done, total=total, description=what)
 
 
-def _shown(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
+def _longest(texts: Iterable[str]) -> int:
+    """How wide a column of words is at least, in cells."""
+    units = (cell_len(unit[0].rstrip()) for text in texts for unit in re.finditer(_UNIT, text))
+    return max(_WORDS, *(cells for cells in units if cells <= _NAME), 0)
+
+
+def _shown(columns: Sequence[Column], leasts: Sequence[int], width: int) -> list[int]:
     """The columns that fit: those that may go do so, the most dispensable first."""
     shown = list(range(len(columns)))
-    while _least(columns, widths, shown) > width:
+    while _least(leasts, shown) > width:
         going = max(shown, key=lambda number: columns[number].drop)
         if not columns[going].drop:
             break
@@ -263,10 +274,9 @@ def _shown(columns: Sequence[Column], widths: Sequence[int], width: int) -> list
     return shown
 
 
-def _least(columns: Sequence[Column], widths: Sequence[int], shown: Sequence[int]) -> int:
+def _least(leasts: Sequence[int], shown: Sequence[int]) -> int:
     """How wide a table of these columns is at least, in cells."""
-    least = (min(widths[n], _WORDS) if columns[n].flexible else widths[n] for n in shown)
-    return sum(least) + _GAP * (len(shown) - 1)
+    return sum(leasts[n] for n in shown) + _GAP * (len(shown) - 1)
 
 
 def money(amount: Money | None, unit: str = "") -> str:

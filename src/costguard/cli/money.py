@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from costguard.app.app import App
 
 _FORMATS = ("table", "json", "csv", "markdown", "html")
-_DEAREST = 15
+_DEAREST, _GROUPS = 15, 10
 _BY = "account|owner|team|project|service|day|resource"
 
 
@@ -139,7 +139,7 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
 
     total, forecast = document["total"], document["forecast"]
     on.table(
-        "",
+        _days(on, document),
         [
             Column(on.t(f"by.{document['by']}"), flexible=True, style="bold"),
             Column(word("amount", on.language).upper(), right=True),
@@ -171,6 +171,14 @@ def _spend_table(on: Screen, document: Mapping[str, Any]) -> None:
     _budgets(on, document)
     for line in document["warnings"]:
         on.warn(on.t("warning", text=line))
+
+
+def _days(on: Screen, document: Mapping[str, Any]) -> str:
+    """The local days that are told: ``2026-12-01 – 2026-12-14 (Asia/Shanghai)``."""
+    zone = ZoneInfo(document["timezone"])
+    first, after = (datetime.fromisoformat(document[name]).astimezone(zone) for name in ("from", "until"))
+    days = f"{first:%Y-%m-%d} – {after - timedelta(microseconds=1):%Y-%m-%d}"
+    return days + on.t("aside", text=zone_name(zone, on.language))
 
 
 def _key(on: Screen, key: str) -> str:
@@ -359,9 +367,19 @@ def _groups(on: Screen, title: str, lines: Sequence[Mapping[str, Any]]) -> None:
     on.table(
         f"\n{title}",
         [Column("", flexible=True), Column("", right=True)],
-        [[_key(on, line["key"]), shown(line["amount"])] for line in lines[:10]],
+        [
+            *([_key(on, line["key"]), shown(line["amount"])] for line in lines[:_GROUPS]),
+            *([[on.t("audit.others", n=len(rest)), _sum(rest)]] if (rest := lines[_GROUPS:]) else []),
+        ],
         f"\n{title}{on.colon}{on.t('nothing')}",
     )
+
+
+def _sum(lines: Sequence[Mapping[str, Any]]) -> str:
+    from costguard.app.reports import money_of
+    from costguard.domain.money import total
+
+    return str(*total(filter(None, (money_of(line["amount"]) for line in lines))))
 
 
 def _text(document: Mapping[str, Any], form: str) -> str:

@@ -30,13 +30,6 @@ TABLES: dict[str, tuple[str, str]] = {
     "nothing": ("无", "nothing"),
     "aside": ("（{text}）", " ({text})"),
     "aside.wide": ("（{text}）", "  ({text})"),
-    "state.pending": ("创建中", "pending"),
-    "state.running": ("运行中", "running"),
-    "state.stopping": ("停机中", "stopping"),
-    "state.stopped": ("已停机", "stopped"),
-    "state.deleting": ("释放中", "deleting"),
-    "state.gone": ("已释放", "gone"),
-    "state.unknown": ("状态未知", "unknown"),
     # ── init ──
     "init.set": (
         "请在环境变量里设置 {names}（或改用 ${{file:…}}）",
@@ -328,6 +321,7 @@ TABLES: dict[str, tuple[str, str]] = {
     "audit.why": ("原因", "WHY"),
     "audit.now": ("本月", "NOW"),
     "audit.then": ("上月", "BEFORE"),
+    "audit.others": ("其余 {n} 项", "{n} more"),
     "audit.would": (
         "演练：{policy} 本可关机 {n} 次，少花 {amount}",
         "would have: {policy} {n} stops, {amount} not spent",

@@ -91,8 +91,8 @@ def evidence_name(key: str, language: Language) -> str:
 
 
 def state(name: str, language: Language) -> str:
-    """The state of a resource."""
-    return say(f"state.{name}", language)
+    """The state of a resource; in English by its own name."""
+    return terms_zh.LIFE.get(name, name) if language == "zh" else name
 
 
 def zone_name(zone: ZoneInfo, language: Language) -> str:

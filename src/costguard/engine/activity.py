@@ -6,6 +6,7 @@ Asked by the guards before a stop; the rules have their own, longer windows.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from zoneinfo import ZoneInfo
 
 from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Snapshot
@@ -54,7 +55,9 @@ def activity_of(resource: Resource, snapshot: Snapshot, tests: ActivityTests = U
     """
     beat = snapshot.heartbeats.get(resource.ref)
     if beat is not None and beat > snapshot.now:
-        return Seen(Activity.ACTIVE, f"a job said that it is alive until {beat:%Y-%m-%d %H:%M} UTC")
+        zone = snapshot.timezone
+        until = f"{beat.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} ({zone})"
+        return Seen(Activity.ACTIVE, f"a job said that it is alive until {until}")
     required, optional = _readings(resource, snapshot, tests)
     signals = tuple((name, reading.proof, reading.max) for name, reading in (*required, *optional))
     busy = [name for name, proof, _ in signals if proof is Proof.BUSY]

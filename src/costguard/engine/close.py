@@ -27,7 +27,10 @@ from costguard.rules.reasons import sentence
 
 CLEAR_AFTER = 2
 # What a rule answers when there is nothing left to end, and what is said of the ladder then.
-_AT_ONCE = {"not_running": "it is off now: nothing is left for this policy to do", "gone": "it is gone"}
+_AT_ONCE = {
+    "not_running": ("it is off now: nothing is left for this policy to do", "off"),
+    "gone": ("it is gone", "gone"),
+}
 _HOLDS = frozenset({ActionState.DONE, ActionState.FAILED, ActionState.CANCELLED})
 
 
@@ -104,7 +107,7 @@ class Closing:
         if judgement is None:
             return Event(EventKind.SUPERSEDE, "it is gone, or the policy does not match it any more")
         if judgement.outcome is Outcome.CLEAR and judgement.reason in _AT_ONCE:
-            return Event(EventKind.SUPERSEDE, _AT_ONCE[judgement.reason], "gone")
+            return Event(EventKind.SUPERSEDE, *_AT_ONCE[judgement.reason])
         if _another_run(row, judgement):
             return Event(EventKind.SUPERSEDE, "it was started again", "restarted")
         if judgement.outcome is Outcome.UNKNOWN:

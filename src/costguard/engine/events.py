@@ -53,7 +53,7 @@ class Event:
     ``token``: a fresh request token, ``lease_token`` the leader's (HOLDS in revalidating) · ``hook`` whether the
     rung has one, ``hook_timeout`` its total time (HOLDS in validating) · ``go_on`` on_failure is stop (HOOK_FAILED, and
     RECOVER of a hook) · ``look`` (LOOKED) · ``more`` rungs follow (LOOKED) · ``verdict`` (REFUSED) ·
-    ``why`` the reason in a word that messages know: busy, restarted, gone, policy (CHANGED, SUPERSEDE) ·
+    ``why`` the reason in a word that messages know: busy, restarted, off, gone, policy (CHANGED, SUPERSEDE) ·
     ``after`` (THROTTLED) · ``who`` (CANCEL, KEEP) · ``reason`` one English sentence · ``run`` the hook's id,
     ``output`` its output · ``evidence``, ``waste`` as the look saw them.
     """

@@ -367,7 +367,7 @@ def guard(case: Case) -> Verdict:
     """The guards' one answer. A dry run before its due time is ``not_due``, whatever the others say; the reason names
     what will keep it from acting even then."""
     if case.dry is not None and (early := _not_due(case)) is not None:
-        return _promised(case, early)
+        return promised(case, early, case.due_at)
     longest: Verdict | None = None
     for code, ask in GUARDS:
         if code in _LAST and longest is not None:
@@ -382,11 +382,12 @@ def guard(case: Case) -> Verdict:
     return longest or ALLOW
 
 
-def _promised(case: Case, early: Verdict) -> Verdict:
-    """``not_due``, and whether a guard that time does not change denies it for good."""
+def promised(case: Case, early: Verdict, at: datetime | None) -> Verdict:
+    """``early``, what it waits for until ``at`` (None: nobody knows), and whether a guard that time does not change
+    denies it even then."""
     for code in _FOR_GOOD:
         denied = _BY_CODE[code](case)
-        if denied is not None and (denied.until is None or case.due_at is None or denied.until > case.due_at):
+        if denied is not None and (denied.until is None or at is None or denied.until > at):
             return replace(early, never=code, reason=f"{early.reason}, and then it is refused: {denied.reason}")
     return early
 

@@ -20,8 +20,8 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "source": ("{account}/{region} {source}: {state}: {error}", "{account}/{region} {source}：{state}：{error}"),
     "no_bill": (
-        "{account}: no bill is known; its money is an estimate (price x hours)",
-        "{account}：没有账单，金额为估算（单价 × 时长）",
+        "{account}: no bill of this time is known; its money is an estimate (price x hours)",
+        "{account}：这段时间还没有账单，金额为估算（单价 × 时长）",
     ),
     "other_currency": (
         "{account}: the bill is in {bill}, the account is set to {currency}",

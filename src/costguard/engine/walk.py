@@ -17,7 +17,7 @@ from costguard.domain.resource import Resource
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.time import format_duration
 from costguard.engine.evaluate import Prepared
-from costguard.engine.guard import Case, answer_of, defer, deny, guard, opening_of
+from costguard.engine.guard import Case, answer_of, defer, deny, guard, opening_of, promised
 from costguard.engine.ladder import Ladder, restarted
 from costguard.engine.notices import NoticeRequest, refused, request
 from costguard.engine.ownership import whose
@@ -145,7 +145,8 @@ class Walk:
         opening = opening_of(self.ready.policy, self.snapshot, self.settings, self.snapshot.now + grace)
         if opening is None or opening > self.snapshot.now + grace:
             until = None if opening is None else opening - grace
-            return defer(GuardCode.OUTSIDE_HOURS, "the warning waits for the policy's only_during", until)
+            waits = defer(GuardCode.OUTSIDE_HOURS, "the warning waits for the policy's only_during", until)
+            return promised(case, waits, opening)
         if self.dry is not None:
             # A dry run's warning is recorded, and counts as delivered.
             self.action = copy_with(self.action, warned_at=self.snapshot.now, heard=self._heard())

@@ -184,7 +184,10 @@ class Lines:
                 due, left = speech.day_at(action.due_at), speech.left(action.due_at)
                 return self._t("status.stop_in", time=due, left=left), "idle", why
         if action.code in (GuardCode.NOT_WARNED, GuardCode.OK, GuardCode.NOT_DUE):
-            return self._t("status.due", reason=guard), "idle", why
+            # Nothing is due before the warning has been delivered.
+            waits = self._t("guard.not_warned")
+            due = self._t("status.waiting", reason=waits) if action.due_at is None else self._t("status.due")
+            return due, "idle", why
         return self._t("status.refused", reason=guard), "", why
 
     def _saves(self, action: Action) -> str:

@@ -93,6 +93,7 @@ def test_the_page_needs_nothing_else_and_escapes_names(told: Any, language: str)
     assert told["headline"][language] in html
     assert f"{'策略' if language == 'zh' else 'Policies'} · configuration</h2>" in html
     assert f" · {'当前配置' if language == 'zh' else 'configuration'}</h2>" in page(evil, language, own=True)
+    assert (">空闲<" in html) == (language == "zh")
 
 
 MONEY = """\

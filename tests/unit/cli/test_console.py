@@ -123,3 +123,15 @@ def test_a_cell_breaks_likewise(capsys: pytest.CaptureFixture[str], monkeypatch:
         ["周期到北京时间结束，", "¥1"],
         ["届时预测约"],
     ]
+
+
+def test_a_name_is_not_cut_to_make_room_for_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of names breaks between them, and no line begins with a comma."""
+    monkeypatch.setenv("COLUMNS", "45")
+    names = "demo-a10-investors、dsw-notebook-huang、train-a100-08"
+    columns = [Column("", flexible=True), Column("", flexible=True)]
+    Screen(language="zh").table("", columns, [[names, "属于伸缩组：请改为给伸缩组缩容，不要关掉一台"]], "")
+    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert lines[:3] == ["demo-a10-investors、", "dsw-notebook-huang、", "train-a100-08"]

@@ -1,7 +1,7 @@
 import pytest
 
 from costguard.cli.console import Screen
-from costguard.cli.money import _ahead
+from costguard.cli.money import _ahead, _days, _groups
 
 
 def _amount(yuan: str) -> dict[str, str]:
@@ -36,3 +36,19 @@ def test_a_forecast_says_what_it_is_worth_in_both_languages(skill: float, rate: 
     ahead |= {"run_rate": _amount(rate)} if rate else {}
     assert _ahead(Screen(language="zh"), ahead) == f"¥100.00（{zh}）"
     assert _ahead(Screen(), ahead) == f"¥100.00  ({en})"
+
+
+def test_a_list_that_is_cut_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"key": f"owner-{n:02}", "amount": _amount("1.25")} for n in range(13)]
+    _groups(Screen(language="zh"), "按负责人", lines)
+    told = capsys.readouterr().out.splitlines()
+    assert told[-2].split() == ["owner-09", "¥1.25"]
+    assert told[-1].split() == ["其余", "3", "项", "¥3.75"]
+    _groups(Screen(), "by owner", lines[:10])
+    assert "more" not in capsys.readouterr().out
+
+
+def test_spend_says_of_which_days_it_is() -> None:
+    document = {"from": "2026-11-30T16:00:00Z", "until": "2026-12-31T16:00:00Z", "timezone": "Asia/Shanghai"}
+    assert _days(Screen(language="zh"), document) == "2026-12-01 – 2026-12-31（北京时间）"
+    assert _days(Screen(), document) == "2026-12-01 – 2026-12-31 (Asia/Shanghai)"

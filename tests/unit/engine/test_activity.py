@@ -8,6 +8,7 @@ import pytest
 from costguard.domain.resource import UNKNOWN_GPUS
 from costguard.domain.usage import Metric
 from costguard.engine.activity import ACTIVITY_WINDOWS, WINDOW, Activity, activity_of
+from costguard.notify.words.sentences import translated
 from costguard.rules.kind import ActivityTests
 from costguard.testing.builders import HOUR, MINUTE, NOW, make_resource, make_snapshot, make_windows
 from tests.unit.engine.stage import quiet
@@ -49,6 +50,9 @@ def test_the_truth_table(usage: Any, expected: Activity) -> None:
 def test_a_heartbeat_is_work_until_it_ends() -> None:
     """A02."""
     assert seen(BOX, quiet(BOX), heartbeats={BOX.ref: NOW + MINUTE}) is Activity.ACTIVE
+    told = activity_of(BOX, make_snapshot(BOX, heartbeats={BOX.ref: NOW + MINUTE}, timezone="Asia/Shanghai")).reason
+    assert told == "a job said that it is alive until 2026-03-05 20:01 (Asia/Shanghai)"
+    assert translated(told, "zh") == "有任务报告自己会运行到2026-03-05 20:01（Asia/Shanghai）"
     assert seen(BOX, quiet(BOX), heartbeats={BOX.ref: NOW}) is Activity.IDLE
 
 

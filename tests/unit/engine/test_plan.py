@@ -142,6 +142,8 @@ def test_what_a_ladder_was_about_may_go_away(gone: str) -> None:
         case "stopped":
             cycles.cycle(snapshot_of(replace(box, state=State.STOPPED, started_at=None), now=now))
     assert [r.state for r in cycles.rows.values()] == [S.SUPERSEDED]
+    if gone == "stopped":
+        assert [told.why for told in cycles.last.notices] == ["off"], "it is still there"
 
 
 def keep_at(at: Any, until: Any) -> dict[str, Any]:
@@ -250,6 +252,19 @@ def test_outside_its_hours_a_policy_warns_so_that_the_stop_falls_into_them() -> 
     cycles.deliver(NOW + 90 * MINUTE)
     cycles.cycle(snapshot_of(BOX, now=NOW + 2 * HOUR))
     assert cycles.row.state is S.VALIDATING
+
+
+@pytest.mark.parametrize("mode", ["enforce", "dry_run"])
+def test_a_warning_that_waits_for_its_hours_promises_no_stop_that_never_comes(mode: str) -> None:
+    hours = [{"from": "22:00", "to": "07:00", "timezone": "Asia/Shanghai"}]
+    cycles = Cycles([idle_policy(mode=mode, limits={"only_during": hours})])
+    cycles.cycle(snapshot_of(replace(BOX, stop_effect=StopEffect(Ends.NO, note="prepaid"))))
+    verdict = cycles.decision.verdict
+    assert (verdict.code, verdict.never) == (GuardCode.OUTSIDE_HOURS, GuardCode.SAVES_NOTHING)
+    kept_until_then = {"keeps": {BOX.ref: Keep(BOX.ref, NOW + HOUR, "slack:U012", "training", NOW)}}
+    cycles = Cycles([idle_policy(mode=mode, limits={"only_during": hours})])
+    cycles.cycle(snapshot_of(BOX, **kept_until_then))
+    assert cycles.decision.verdict.never is None
 
 
 @pytest.mark.parametrize(

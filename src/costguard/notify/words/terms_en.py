@@ -42,7 +42,7 @@ STATES = {
 }  # fmt: skip
 
 CLEARED = {
-    "busy": "it is in use again", "restarted": "somebody restarted it", "gone": "it is gone",
+    "busy": "it is in use again", "restarted": "somebody restarted it", "off": "it is off", "gone": "it is gone",
     "kept": "it is kept", "cancelled": "cancelled", "policy": "the policy changed",
     "changed": "the situation changed",
 }  # fmt: skip

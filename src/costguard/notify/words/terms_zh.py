@@ -34,6 +34,11 @@ RULES = {
     "unmonitored": "看不到用量", "quota": "配额将满", "expiry": "即将到期",
 }  # fmt: skip
 
+LIFE = {
+    "pending": "创建中", "running": "运行中", "stopping": "停机中", "stopped": "已停机", "deleting": "释放中",
+    "gone": "已释放", "unknown": "状态未知",
+}  # fmt: skip
+
 ENDED = {
     "failed": "执行失败", "cancelled": "已取消", "done": "已完成",
 }  # fmt: skip
@@ -48,7 +53,7 @@ SUPPORT = {
 }  # fmt: skip
 
 CLEARED = {
-    "busy": "已恢复使用", "restarted": "已被人重新启动", "gone": "已不存在", "kept": "已被保留",
+    "busy": "已恢复使用", "restarted": "已被人重新启动", "off": "已停机", "gone": "已不存在", "kept": "已被保留",
     "cancelled": "已取消", "policy": "策略已改", "changed": "情况有变",
 }  # fmt: skip
 
