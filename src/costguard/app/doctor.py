@@ -124,7 +124,8 @@ def _account(app: App, account: Account, metrics: bool) -> Iterator[Check]:
                 f"{identity.principal} of account {identity.account_id}",
             ),
         )
-    for name, endpoint in sorted(account.connection().endpoints().items()):
+    for name, address in sorted(account.connection().endpoints().items()):
+        endpoint = app.redactor.text(address)
         everything = Said(f"调用发往 {endpoint}", f"calls go to {endpoint}")
         one = Said(f"{name} 的调用发往 {endpoint}", f"calls {name} at {endpoint}")
         yield Check(area, Finding.INFO, everything if name == "*" else one)

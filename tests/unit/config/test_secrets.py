@@ -46,6 +46,24 @@ def test_of_an_address_only_what_gives_access(url: str, found: tuple[str, ...]) 
     assert all(any(secret.startswith(start) for secret in got) for start in found)
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("http://ep:EPpass31%21@10.0.0.1:8080", ("EPpass31!", "EPpass31%21")),
+        ("https://glpat-9f8e7d6c@proxy.example.com", ("glpat-9f8e7d6c",)),
+        ("https://admin@example.com", ()),
+        ("https://example.com/a@b", ()),
+        ("ops@example.com", ()),
+        ("http://[bad@", ()),
+        ("a note that says ://@", ()),
+    ],
+)
+def test_a_password_in_an_address_is_secret_whatever_its_field_is(text: str, found: tuple[str, ...]) -> None:
+    """An account's endpoint is no secret, and goes into the log; the password in it does not."""
+    assert sorted(collect(Inner(token=SecretStr(""), plain=text))) == sorted(found)
+    assert sorted(collect({"endpoint": text})) == sorted(found)
+
+
 @given(st.text(min_size=4, max_size=40).filter(lambda text: "://" not in text and text.strip() == text))
 def test_what_is_collected_is_masked(secret: str) -> None:
     redactor = Redactor(collect(SecretStr(secret)))
