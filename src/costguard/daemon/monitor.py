@@ -78,6 +78,7 @@ class Monitor:
         if not self.covers(resource.ref.account) or resource.state is not State.RUNNING:
             return
         now = self.clock.now()
+        self._begin_again(now)
         with self.database.read() as conn:
             running = self._running(conn)
             known = self._newest(conn, [resource.ref])
@@ -131,6 +132,7 @@ class Monitor:
 
     def _poll(self, now: datetime) -> int:
         ahead = self.agree()
+        self._begin_again(now)
         with self.database.read() as conn:
             boxes = self._running(conn)
             newest = self._newest(conn, [box.ref for box in boxes])
@@ -153,6 +155,19 @@ class Monitor:
         if notes := self._notes(found, boxes):
             raise Partly("; ".join(notes), len(found.matched))
         return len(found.matched)
+
+    def _begin_again(self, now: datetime) -> None:
+        """After another join, ``where`` or address was configured, what was told before may be of other boxes: as far
+        as any window reaches back it is read anew."""
+        with self.database.read() as conn:
+            before = kv.get(conn, f"{_ASKS}{self.name}")
+        if before is not None and before["asks"] == self.reader.asks:
+            return
+        with self.database.write() as conn:
+            if before is not None:
+                dropped = usage.forget(conn, self.name, now - self.backfill - timedelta(days=1))
+                _log.info("%s is asked in another way now: %d samples are read anew", self.name, dropped)
+            kv.put(conn, f"{_ASKS}{self.name}", {"asks": self.reader.asks}, now)
 
     def _catch_up(self, boxes: Sequence[Resource], late: Sequence[Resource], since: datetime, until: datetime) -> None:
         """The oldest first, so that what was stored has no gap behind it when this is cut short."""
@@ -225,6 +240,7 @@ class Monitor:
 
 
 _SIGHT = "monitor/"
+_ASKS = "asks/"
 
 
 def sight(conn: Connection, name: str) -> Sight | None:
@@ -251,6 +267,7 @@ def forget_others(database: Database, names: Collection[str]) -> None:
             for name in gone:
                 sources.forget(conn, name, NO_REGION, SOURCE)
                 kv.remove(conn, f"{_SIGHT}{name}")
+                kv.remove(conn, f"{_ASKS}{name}")
 
 
 def refused(conn: Connection, monitors: Iterable[str]) -> dict[ResourceRef, dict[str, str]]:

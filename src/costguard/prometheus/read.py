@@ -6,10 +6,13 @@ of which two machines tell at once (two cards with one number, two hosts with on
 whose use it is cannot be known.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 from costguard.domain.resource import Resource, ResourceRef
 from costguard.domain.usage import MONITOR, Series, UsageSample
@@ -68,6 +71,14 @@ class Reader:
     how: Join
     step: timedelta
     where: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def asks(self) -> str:
+        """Whom it asks for which boxes, as one short word: with another one, the same label may mean another box."""
+        where = urlsplit(self.api.endpoint.url)
+        how = [self.how.label, self.how.to, sorted(self.how.mapping.items()), sorted(self.where.items())]
+        told = json.dumps([where.scheme, where.hostname, where.port, where.path, *how])
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def read(
         self, boxes: Sequence[Resource], since: datetime, until: datetime, only: Collection[Resource] = ()

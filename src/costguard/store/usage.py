@@ -233,6 +233,13 @@ def newest(conn: Connection, account: str, monitor: str | None = None) -> Mappin
     return found
 
 
+def forget(conn: Connection, monitor: str, since: datetime) -> int:
+    """Deletes what a metrics source told of the time after ``since``; returns how many samples."""
+    sources = conn.execute(select(series_table.c.source).distinct()).scalars().all()
+    told = select(series_table.c.id).where(series_table.c.source.in_([s for s in sources if monitor_of(s) == monitor]))
+    return conn.execute(delete(table).where(table.c.series_id.in_(told), table.c.at > since)).rowcount
+
+
 def roll_up(conn: Connection, now: datetime) -> int:
     """Aggregates the hours that have ended, those of late samples again; returns how many hours were written."""
     mark = kv.get(conn, _ROLLED)

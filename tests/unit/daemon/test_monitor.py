@@ -11,7 +11,7 @@ from costguard.app.app import App
 from costguard.daemon import monitor as monitors
 from costguard.daemon.monitor import Monitor
 from costguard.domain.snapshot import SourceState
-from costguard.domain.usage import Metric
+from costguard.domain.usage import Metric, WindowSpec
 from costguard.errors import BadResponse
 from costguard.store import inventory, sources, usage
 from costguard.testing.clock import FakeClock
@@ -262,3 +262,30 @@ def test_a_source_that_left_the_configuration_is_forgotten(
 def test_the_snapshot_says_whose_cards_it_tells_of(app: App, clock: FakeClock) -> None:
     with app.database.read() as conn:
         assert app.builder.build(conn, clock.now()).told_by == {"prod": {"dcgm"}}
+
+
+def test_what_was_told_under_another_join_is_read_anew(
+    tmp_path: Path, migrated_sqlite: Path, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer
+) -> None:
+    """A04: a wrong mapping is put right: the rest of another machine is no proof that this one rests."""
+    shutil.copy(migrated_sqlite, tmp_path / "costguard.db")
+    now = clock.now()
+    told(prometheus, clock, "m1")
+    on = {"instance_id": "m2", "instance": "m2:9400", "gpu": "0", "UUID": "GPU-m2"}
+    prometheus.scrapes(UTIL, on, now - 2 * HOUR, now, lambda at: 90.0 if at < now - 20 * MINUTE else 0.0, MINUTE / 2)
+    seen = []
+    for value in ("m1", "m2", "m2"):
+        more = METRICS.format(url=prometheus.url, accounts="[prod]").replace(
+            "instance_id}", f"instance_id, map: {{{value}: a}}}}"
+        )
+        app = start(configure(tmp_path, "http://127.0.0.1:9/hook", more=more), cloud, clock)
+        app.identify()
+        app.inventory(app.accounts["prod"])
+        app.monitors[0].poll()
+        with app.database.read() as conn:
+            (box,) = inventory.resources(conn)
+            snapshot = app.builder.build(conn, clock.now())
+        windows = snapshot.usage[box.ref][WindowSpec(Metric.GPU_UTIL, 45 * MINUTE)]
+        seen.append((max(window.max for window in windows), windows[0].samples))
+        app.close()
+    assert seen == [(3.0, 45), (90.0, 45), (90.0, 45)]
