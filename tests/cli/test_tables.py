@@ -56,6 +56,14 @@ def test_fleet_says_what_burns_and_what_will_happen(staged: Stage) -> None:
     assert "stopped " in next(line for line in everything.splitlines() if line.startswith("forgotten "))
 
 
+def test_a_fleet_of_which_nothing_is_seen_idle_says_so(stage: Stage) -> None:
+    with stage.app() as app, app.database.write() as conn:
+        conn.exec_driver_sql("delete from kv where key = 'fleet/activity'")
+    words = ("fleet", "-c", str(stage.config))
+    assert "7 running, ¥55.76/h; none seen idle" in costguard(*words, env=ENV, width=160).out
+    assert "7 台运行，¥55.76/h；没有发现空闲" in costguard(*words, "--lang", "zh", env=ENV, width=160).out
+
+
 def test_a_box_that_is_off_and_still_charged_is_in_the_fleet(stage: Stage) -> None:
     """Money that nobody sees running; one that is off and costs nothing is not, and has no price."""
     words = ("fleet", "-c", str(stage.config))

@@ -179,6 +179,7 @@ TABLES: dict[str, tuple[str, str]] = {
         "Nothing is running that costguard knows of. Run `costguard run --once` first, or see `costguard sources`.",
     ),
     "fleet.burn": ("{n} 台运行，{costs}；其中 {idle} 台空闲，{waste}", "{n} running, {costs}; {idle} idle, {waste}"),
+    "fleet.at_work": ("{n} 台运行，{costs}；没有发现空闲", "{n} running, {costs}; none seen idle"),
     "fleet.off": ("{n} 台已停机仍在计费，{costs}", "{n} off and still charged, {costs}"),
     "fleet.hidden": (
         "另有 {n} 项用 --all 查看（已停的机器、云盘、IP{also}）",

@@ -307,7 +307,7 @@ class View:
         idle = [r for r in running if r["activity"] == "idle"]
         if running:
             on = {"n": len(running), "costs": self.sum(running), "idle": len(idle), "waste": self.sum(idle)}
-            self.screen.say(self.t("fleet.burn", **on), "bold")
+            self.screen.say(self.t("fleet.burn" if idle else "fleet.at_work", **on), "bold")
         if charged := [r for r in rows if r["activity"] == "off" and _burns(r)]:
             self.screen.say(self.t("fleet.off", n=len(charged), costs=self.sum(charged)), "bold yellow")
 

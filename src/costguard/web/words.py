@@ -123,8 +123,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "guard.dry_run": ("演练", "dry run"),
     "guard.ok": ("可以执行", "ok"),
     "demo.page": (
-        "页面：{url}    一分钟真实时间约等于一小时。按 Ctrl-C 结束。",
-        "Page: {url}    One real minute is about an hour. Ctrl-C ends it.",
+        "页面：{url}\n一分钟真实时间约等于一小时。按 Ctrl-C 结束。",
+        "Page: {url}\nOne real minute is about an hour. Ctrl-C ends it.",
     ),
     "demo.hours": ("模拟时长（小时）", "simulated hours"),
     "demo.running": ("仍在运行", "still running"),
