@@ -1,9 +1,6 @@
 """Databases as in the store's tests, a clock that only tests move, and strict chat platforms."""
 
-import os
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,16 +19,6 @@ from tests.store.databases import (
 __all__ = [
     "database", "migrated_postgres", "migrated_sqlite", "postgres_admin", "postgres_url", "sqlite_database",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def memory_path(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose files wait for no disk, where the system has one: these tests commit thousands of times."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="costguard-test-", dir="/dev/shm") as name:
-        yield Path(name)
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ class Day:
 
 @pytest.fixture
 def day(
-    memory_path: Path, tmp_path: Path, migrated_sqlite: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, migrated_sqlite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], Day]]:
     clock = FakeClock(START)
     with SlackServer(clock) as slack, DingTalkServer(clock) as dingtalk:
@@ -184,7 +184,7 @@ def day(
             path = tmp_path / "costguard.yaml"
             path.write_text(
                 CONFIG.format(
-                    database=memory_path / "day.db", scenario=scenario, dingtalk=dingtalk.robot_url, secret=SECRET,
+                    database=tmp_path / "day.db", scenario=scenario, dingtalk=dingtalk.robot_url, secret=SECRET,
                     slack=slack.webhook_url, policies=assets.policies(),
                 ),
                 "utf-8",

@@ -210,17 +210,17 @@ class Stage:
 
 
 @pytest.fixture(params=ENGINES)
-def places(request: pytest.FixtureRequest, memory_path: Path) -> Iterator[tuple[str, Callable[[], str]]]:
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Callable[[], str]]]:
     """(the URL of a migrated database, a function that copies it and returns the copy's URL)."""
     if request.param == "sqlite":
-        original = memory_path / "original.db"
+        original = tmp_path / "original.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), original)
 
         def copy_file() -> str:
             for suffix in ("-wal", "-shm"):
-                (memory_path / f"copy.db{suffix}").unlink(missing_ok=True)
-            shutil.copy(original, memory_path / "copy.db")
-            return f"sqlite:///{memory_path}/copy.db"
+                (tmp_path / f"copy.db{suffix}").unlink(missing_ok=True)
+            shutil.copy(original, tmp_path / "copy.db")
+            return f"sqlite:///{tmp_path}/copy.db"
 
         yield f"sqlite:///{original}", copy_file
         return

@@ -129,11 +129,11 @@ def policies() -> str:
 
 @pytest.fixture
 def group(
-    memory_path: Path, migrated_sqlite: Path, clock: FakeClock, language: str, more: str, policies: str
+    tmp_path: Path, migrated_sqlite: Path, clock: FakeClock, language: str, more: str, policies: str
 ) -> Iterator[Office]:
     with DingTalkApi(clock) as api, DingTalkStream(api) as stream:
         text = CONFIG.format(language=language, id=CLIENT_ID, secret=CLIENT_SECRET, url=api.url, more=more)
-        app, cloud = office(memory_path, migrated_sqlite, api, text, policies)
+        app, cloud = office(tmp_path, migrated_sqlite, api, text, policies)
         (listener,) = chats(app, patience=QUICK)
         listener.start()
         stream.wait_connected()
@@ -297,7 +297,7 @@ def test_a_box_with_a_hostile_name_mentions_and_links_nothing(group: Office) -> 
     assert "@所有人" not in "".join(card.params.values())
 
 
-def test_no_secret_is_written_anywhere(group: Office, memory_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_secret_is_written_anywhere(group: Office, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """K04: client secret, access token, ticket and session webhook, in no log and not in the database."""
     caplog.set_level("DEBUG")
     run_once(group.app)
@@ -308,7 +308,7 @@ def test_no_secret_is_written_anywhere(group: Office, memory_path: Path, caplog:
     assert len(secrets) >= 4
     ours = [r for r in caplog.records if r.name.startswith(("costguard", "httpx", "httpcore", "websockets.client"))]
     logged = "\n".join(f"{r.getMessage()} {vars(r)}" for r in ours)
-    stored = b"".join(path.read_bytes() for path in memory_path.glob("costguard.db*"))
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("costguard.db*"))
     for secret in secrets:
         assert secret not in logged
         assert secret.encode() not in stored

@@ -120,10 +120,10 @@ def moments(app: App, end: datetime) -> Iterator[datetime]:
     yield from sorted({at for at in seen if at < end} | {NOVEMBER + n * 4 * HOUR for n in range(1, 180)})
 
 
-def test_a_simulated_month_is_estimated_within_half_a_percent_of_its_bill(memory_path: Path) -> None:
+def test_a_simulated_month_is_estimated_within_half_a_percent_of_its_bill(tmp_path: Path) -> None:
     """I19 I20 I22: from state intervals and prices alone, machine by machine, against the final bill."""
     clock = FakeClock(NOVEMBER)
-    app = opened(memory_path, scenario(memory_path), clock)
+    app = opened(tmp_path, scenario(tmp_path), clock)
     try:
         app.identify()
         account = app.accounts["acc"]
@@ -152,10 +152,10 @@ def test_a_simulated_month_is_estimated_within_half_a_percent_of_its_bill(memory
         assert sum(amount(line["amount"]).nanos for line in spend[f"by_{dimension}"]) == bill.nanos, dimension
 
 
-def test_a_stopped_box_still_costs_its_disks(memory_path: Path) -> None:
+def test_a_stopped_box_still_costs_its_disks(tmp_path: Path) -> None:
     """C06: its compute bill ends, the system disk goes on; what nobody uses is said as a decision."""
     clock = FakeClock(NOVEMBER + HOUR)
-    app = opened(memory_path, scenario(memory_path), clock)
+    app = opened(tmp_path, scenario(tmp_path), clock)
     try:
         document, fine = run_audit(app, month="2026-11")
         assert fine
@@ -170,10 +170,10 @@ def test_a_stopped_box_still_costs_its_disks(memory_path: Path) -> None:
     assert any("still cost ¥0.14 per hour" in line for line in document["decisions_needed"])
 
 
-def test_what_ran_before_the_first_look_is_counted_and_said(memory_path: Path) -> None:
+def test_what_ran_before_the_first_look_is_counted_and_said(tmp_path: Path) -> None:
     """I19: a box that started before costguard did is money from its own start on, as an assumption."""
     clock = FakeClock(NOVEMBER + 10 * HOUR)
-    app = opened(memory_path, scenario(memory_path), clock)
+    app = opened(tmp_path, scenario(tmp_path), clock)
     try:
         app.poll()
         document = run_spend(app, by="resource")
@@ -190,14 +190,14 @@ def test_what_ran_before_the_first_look_is_counted_and_said(memory_path: Path) -
     assert line["known"] == "estimate"
 
 
-def test_tags_of_mid_month_are_not_retroactive(memory_path: Path) -> None:
+def test_tags_of_mid_month_are_not_retroactive(tmp_path: Path) -> None:
     """I24: the days before the tag stay unallocated, in the estimate and in the bill."""
     retag = {"who": "he", "do": "retag", "machine": "spot", "at": "5d", "tags": {"owner": "zhao"}}
     clock = FakeClock(NOVEMBER)
     path = write(
-        memory_path, machine("spot", created="-1d"), start=NOVEMBER.isoformat(), people=[retag]
+        tmp_path, machine("spot", created="-1d"), start=NOVEMBER.isoformat(), people=[retag]
     )  # fmt: skip
-    app = opened(memory_path, path, clock)
+    app = opened(tmp_path, path, clock)
     try:
         app.identify()
         for _ in range(9):
@@ -212,10 +212,10 @@ def test_tags_of_mid_month_are_not_retroactive(memory_path: Path) -> None:
     assert owners["zhao"].nanos == pytest.approx(4 * box_day.nanos, rel=0.05)
 
 
-def test_spend_by_every_dimension_has_one_total(memory_path: Path) -> None:
+def test_spend_by_every_dimension_has_one_total(tmp_path: Path) -> None:
     """I07 I22: whatever it is summed by, and bills that lag are filled by the estimate."""
     clock = FakeClock(NOVEMBER + 6 * DAY + 11 * HOUR)
-    app = opened(memory_path, scenario(memory_path), clock, budget="1000")
+    app = opened(tmp_path, scenario(tmp_path), clock, budget="1000")
     try:
         app.poll()
         assert app.biller.charges(app.accounts["acc"])
@@ -247,16 +247,16 @@ def test_spend_by_every_dimension_has_one_total(memory_path: Path) -> None:
     assert [line["key"] for line in since["lines"]] == ["2026-11-05", "2026-11-06", "2026-11-07"]
 
 
-def test_a_budget_in_the_daemon_counts_the_bill_where_it_knows_better(memory_path: Path) -> None:
+def test_a_budget_in_the_daemon_counts_the_bill_where_it_knows_better(tmp_path: Path) -> None:
     """I19: what no estimate sees (traffic, support) is in the bill, and a budget of any basis counts it."""
     path = write(
-        memory_path,
+        tmp_path,
         machine("a", created="-1d"),
         start=NOVEMBER.isoformat(),
         cloud={"bill_lines": [{"day": "1d", "service": "Support", "cost": "500"}], "billing": {"discount": "0.10"}},
     )
     clock = FakeClock(NOVEMBER + 8 * DAY)
-    app = opened(memory_path, path, clock)
+    app = opened(tmp_path, path, clock)
     try:
         app.poll()
         assert app.biller.charges(app.accounts["acc"])
@@ -279,20 +279,20 @@ def test_a_budget_in_the_daemon_counts_the_bill_where_it_knows_better(memory_pat
     assert support == [Money.of(500, "CNY")]
 
 
-def test_a_budget_in_the_daemon_is_the_one_that_spend_tells(memory_path: Path) -> None:
+def test_a_budget_in_the_daemon_is_the_one_that_spend_tells(tmp_path: Path) -> None:
     """I19 I24: what a box of the team cost stays the team's when the box is gone, and days that no bill knows yet
     count in the bill's service."""
     path = write(
-        memory_path,
+        tmp_path,
         machine("a", created="-1d", tags={"team": "nlp"}),
         machine("b", created="-1d", tags={"team": "nlp"}, charge="spot"),
         start=NOVEMBER.isoformat(),
         people=[{"who": "market", "do": "reclaim", "machine": "b", "at": "3d1h"}],
     )
     clock = FakeClock(NOVEMBER)
-    opened(memory_path, path, clock).close()
-    (memory_path / "policies.yaml").write_text(BUDGETS, "utf-8")
-    app = App.open(load(memory_path / "costguard.yaml", {}), clock, migrate=True, threads=1)
+    opened(tmp_path, path, clock).close()
+    (tmp_path / "policies.yaml").write_text(BUDGETS, "utf-8")
+    app = App.open(load(tmp_path / "costguard.yaml", {}), clock, migrate=True, threads=1)
 
     def spent() -> tuple[dict[str, Any], dict[str, Any]]:
         with app.database.read() as conn:
@@ -319,11 +319,11 @@ def test_a_budget_in_the_daemon_is_the_one_that_spend_tells(memory_path: Path) -
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_the_page_is_one_file_without_scripts(memory_path: Path, language: str) -> None:
+def test_the_page_is_one_file_without_scripts(tmp_path: Path, language: str) -> None:
     clock = FakeClock(NOVEMBER + 6 * DAY)
     evil = "<script>alert(1)</script>"
-    path = write(memory_path, machine(evil, created="-1d"), start=NOVEMBER.isoformat())
-    app = opened(memory_path, path, clock, budget="10", language=language)
+    path = write(tmp_path, machine(evil, created="-1d"), start=NOVEMBER.isoformat())
+    app = opened(tmp_path, path, clock, budget="10", language=language)
     try:
         document, _ = run_audit(app)
     finally:
@@ -344,13 +344,13 @@ def test_the_page_is_one_file_without_scripts(memory_path: Path, language: str) 
     json.dumps(document)
 
 
-def test_savings_and_ledger_say_the_same(memory_path: Path, slack: SlackServer) -> None:
+def test_savings_and_ledger_say_the_same(tmp_path: Path, slack: SlackServer) -> None:
     """I20 C07: from the confirmed stop to the restart; a dispute turns it into a loss; the lines add up."""
     clock = FakeClock()
     cloud = Cloud(clock)
     cloud.add("i-1")
     cloud.add("i-2")
-    config = configure(memory_path, slack.webhook_url, policies=OLD)
+    config = configure(tmp_path, slack.webhook_url, policies=OLD)
     app = App.open(config, clock, connect=cloud.connect, migrate=True, threads=1)
     try:
         drive(app, clock, 6 * MINUTE)

@@ -28,8 +28,8 @@ def cloud(clock: FakeClock) -> Cloud:
 
 
 @pytest.fixture
-def app(memory_path: Path, clock: FakeClock, slack: SlackServer, cloud: Cloud) -> Iterator[App]:
-    config = configure(memory_path, slack.webhook_url)
+def app(tmp_path: Path, clock: FakeClock, slack: SlackServer, cloud: Cloud) -> Iterator[App]:
+    config = configure(tmp_path, slack.webhook_url)
     Database(config.database_url()).upgrade()
     made = start(config, cloud, clock)
     yield made
