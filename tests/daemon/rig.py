@@ -50,6 +50,9 @@ def with_hook(hook: str) -> str:
     return IDLE.replace("do: stop}", f"do: stop, hook: {hook}}}")
 
 
+# The loops of a moved clock are what a simulated hour costs; what looks at promptness takes the real ones, {}.
+UNHURRIED = "{act: 30s, deliver: 30s, heartbeat: 15s}"
+
 CONFIG = """\
 version: 1
 database: "{database}"
@@ -65,6 +68,7 @@ channels:
   - {{name: ops, kind: slack, url: "{channel}"}}
 notify: {{default: [ops], quiet_hours: null}}
 policies: [policies.yaml]
+schedule: {schedule}
 """
 
 
@@ -257,8 +261,12 @@ class CloudConnection:
 
 
 def configure(folder: Path, channel: str, *, policies: str = IDLE, more: str = "", **values: object) -> Config:
-    """A configuration in ``folder``. ``values``: database, mode, per_hour, account_id. ``more``: further settings."""
-    known = {"database": "sqlite:///costguard.db", "mode": "enforce", "per_hour": 100, "account_id": "1", **values}
+    """A configuration in ``folder``. ``values``: database, mode, per_hour, account_id, schedule. ``more``: further
+    settings."""
+    known = {
+        "database": "sqlite:///costguard.db", "mode": "enforce", "per_hour": 100, "account_id": "1",
+        "schedule": UNHURRIED, **values,
+    }  # fmt: skip
     (folder / "policies.yaml").write_text(policies, "utf-8")
     path = folder / "costguard.yaml"
     path.write_text(CONFIG.format(channel=channel, **known) + more, "utf-8")

@@ -15,7 +15,7 @@ def test_a_stop_is_called_when_it_is_due_and_not_a_cycle_later(
     """The grace ends between two cycles: the act loop decides then, within its own period."""
     cloud = Cloud(clock)
     cloud.add("i-1")
-    config = configure(tmp_path, slack.webhook_url)
+    config = configure(tmp_path, slack.webhook_url, schedule="{}")
     Database(config.database_url()).upgrade()
     clock.advance(timedelta(seconds=7))
     app = start(config, cloud, clock)
