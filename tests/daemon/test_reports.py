@@ -1,5 +1,6 @@
 """Scheduled reports on a simulated month: what is told, to whom, when, and once."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,7 @@ NOVEMBER = datetime(2026, 11, 1, tzinfo=SHANGHAI).astimezone(UTC)
 DECEMBER = datetime(2026, 12, 1, tzinfo=SHANGHAI).astimezone(UTC)
 NINE = timedelta(hours=9)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+EVENING = DECEMBER - 12 * HOUR
 
 CONFIG = """\
 version: 1
@@ -104,15 +106,25 @@ def queued(app: App) -> dict[tuple[str, str], Notice]:
     return keyed
 
 
-@pytest.fixture
-def month(memory_path: Path) -> Iterator[tuple[App, FakeClock]]:
-    """November was watched from its first morning on; it is the evening of the 30th."""
-    clock = FakeClock(NOVEMBER + 12 * HOUR)
-    app = opened(memory_path, clock)
+@pytest.fixture(scope="module")
+def november(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a costguard that watched November from its first morning to the evening of the 30th."""
+    folder, clock = tmp_path_factory.mktemp("november"), FakeClock(NOVEMBER + 12 * HOUR)
+    app = opened(folder, clock)
     ScheduledReports.of(app).round()
     assert queued(app) == {}, "October was before there was a costguard"
-    watched(app, clock, DECEMBER - 12 * HOUR)
+    watched(app, clock, EVENING)
     assert app.biller.charges(app.accounts["acc"])
+    app.close()
+    return folder / "reports.db"
+
+
+@pytest.fixture
+def month(november: Path, tmp_path: Path) -> Iterator[tuple[App, FakeClock]]:
+    """A fresh process that goes on from there."""
+    shutil.copy(november, tmp_path)
+    clock = FakeClock(EVENING)
+    app = opened(tmp_path, clock)
     yield app, clock
     app.close()
 
@@ -212,9 +224,9 @@ def test_a_bill_that_changes_nothing_is_not_told_again(month: tuple[App, FakeClo
     assert ScheduledReports.of(app).unsettled() is None
 
 
-def test_a_week_is_told_on_its_weekday_about_seven_days(memory_path: Path) -> None:
+def test_a_week_is_told_on_its_weekday_about_seven_days(tmp_path: Path) -> None:
     clock = FakeClock(NOVEMBER)
-    app = opened(memory_path, clock, WEEKLY)
+    app = opened(tmp_path, clock, WEEKLY)
     try:
         reports = ScheduledReports.of(app)
         reports.round()
@@ -274,11 +286,11 @@ def test_two_replicas_that_both_believe_to_lead_tell_it_once(month: tuple[App, F
     assert set(queued(app)) == {("ops", "draft"), ("mail", "draft")}
 
 
-def test_the_daemons_own_loops_deliver_it(memory_path: Path) -> None:
+def test_the_daemons_own_loops_deliver_it(tmp_path: Path) -> None:
     """From the minute before to three minutes after, as `costguard run` does it, into a strict Slack."""
     clock = FakeClock(NOVEMBER + 12 * HOUR)
     with SlackServer(clock) as slack:
-        app = opened(memory_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), f'url: "{slack.webhook_url}"')
+        app = opened(tmp_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), f'url: "{slack.webhook_url}"')
         try:
             ScheduledReports.of(app).round()
             to(clock, DECEMBER + NINE - MINUTE)
@@ -291,12 +303,12 @@ def test_the_daemons_own_loops_deliver_it(memory_path: Path) -> None:
     assert "Next step" in one.text
 
 
-def test_each_month_is_a_message_of_its_own(memory_path: Path) -> None:
+def test_each_month_is_a_message_of_its_own(tmp_path: Path) -> None:
     """A Slack bot puts what follows a message into its thread: nobody looks for December's report in November's."""
     clock = FakeClock(NOVEMBER + 12 * HOUR)
     with SlackApi(clock) as slack:
         bot = f'token: "{BOT_TOKEN}", channel: C012AB3CD, endpoint: "{slack.api_url}"'
-        app = opened(memory_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), bot)
+        app = opened(tmp_path, clock, MONTHLY.replace("[ops, mail]", "[ops]"), bot)
         try:
             reports = ScheduledReports.of(app)
             reports.round()
@@ -311,9 +323,9 @@ def test_each_month_is_a_message_of_its_own(memory_path: Path) -> None:
     assert [m.thread_ts for m in slack.posted] == ["", ""]
 
 
-def test_why_a_stop_failed_is_told_in_the_reports_language(memory_path: Path) -> None:
+def test_why_a_stop_failed_is_told_in_the_reports_language(tmp_path: Path) -> None:
     clock = FakeClock(NOVEMBER + 12 * HOUR)
-    app = opened(memory_path, clock)
+    app = opened(tmp_path, clock)
     try:
         app.inventory(app.accounts["acc"], all_regions=True)
         with app.database.write() as conn:
