@@ -7,7 +7,8 @@ ARGS ?=
 WORKERS ?= 2
 ZONES := Asia/Shanghai America/New_York Pacific/Kiritimati
 PURE := tests/unit/domain tests/unit/rules tests/unit/engine
-PYTEST := $(BIN)/python -m pytest -q
+# Workers get whole files in the order of collection, so that what a module sets up is set up once.
+PYTEST := $(BIN)/python -m pytest -q --dist loadfile --no-loadscope-reorder
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile

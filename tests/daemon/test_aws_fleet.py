@@ -24,6 +24,8 @@ from tests.fakes.dingtalk import SECRET, DingTalkServer
 from tests.fakes.server import Fault
 from tests.fakes.slack import SlackServer
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 version: 1
 database: "sqlite:///{database}"

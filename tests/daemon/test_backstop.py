@@ -23,6 +23,8 @@ from tests.store.databases import migrated_sqlite
 
 __all__ = ["migrated_sqlite"]
 
+pytestmark = pytest.mark.slow
+
 OLD = """\
 policies:
   - name: old

@@ -35,6 +35,8 @@ from tests.fakes.dingtalk import SECRET, DingTalkServer
 from tests.fakes.server import Fault
 from tests.fakes.slack import SlackServer
 
+pytestmark = pytest.mark.slow
+
 START = datetime.fromisoformat("2026-11-12T18:00:00+08:00")
 # A job that reads, waits or computes; and one that hangs, which is no idle box either.
 WORK = frozenset({"training", "offload", "loading", "bursts", "serving", "cpu_only", "hung", "cpu_box"})

@@ -29,6 +29,8 @@ from tests.daemon.rig import IDLE, MINUTE, Call, Cloud, booked, configure, lines
 from tests.fakes.slack import SlackServer
 from tests.store.databases import ENGINES, _create, _drop, _url
 
+pytestmark = pytest.mark.slow
+
 HOOK = with_hook("{on: instance, run: /opt/ckpt.sh, timeout: 10m}")
 DUE_IN = timedelta(minutes=31)
 

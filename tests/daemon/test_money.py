@@ -29,6 +29,8 @@ from tests.daemon.rig import Cloud, booked, configure, drive, rows
 from tests.fakes.slack import SlackServer
 from tests.unit.simulated.helpers import machine, write
 
+pytestmark = pytest.mark.slow
+
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 HOUR, DAY, MINUTE = timedelta(hours=1), timedelta(days=1), timedelta(minutes=1)

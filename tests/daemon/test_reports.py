@@ -29,6 +29,8 @@ from tests.fakes.slack import SlackServer
 from tests.fakes.slack_api import BOT_TOKEN, SlackApi
 from tests.unit.simulated.helpers import machine, write
 
+pytestmark = pytest.mark.slow
+
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOVEMBER = datetime(2026, 11, 1, tzinfo=SHANGHAI).astimezone(UTC)
 DECEMBER = datetime(2026, 12, 1, tzinfo=SHANGHAI).astimezone(UTC)

@@ -16,6 +16,8 @@ from tests.store.databases import migrated_sqlite
 
 __all__ = ["migrated_sqlite"]
 
+pytestmark = pytest.mark.slow
+
 NIGHT = """\
 policies:
   - name: night-off

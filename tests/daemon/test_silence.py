@@ -15,6 +15,8 @@ from costguard.testing.clock import FakeClock
 from tests.daemon.rig import HOUR, MINUTE, Cloud, configure, drive, start, told
 from tests.fakes.slack import SlackServer
 
+pytestmark = pytest.mark.slow
+
 WARNINGS = 2  # the ladder of the rig's policy: at once, and before the stop
 
 

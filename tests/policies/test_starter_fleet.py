@@ -14,6 +14,8 @@ from costguard.app.replay import gather
 from costguard.config.load import load
 from costguard.testing.clock import FakeClock
 
+pytestmark = pytest.mark.slow
+
 DAYS = 3
 
 

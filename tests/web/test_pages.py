@@ -13,7 +13,7 @@ from tests.web.browser import DESKTOP, PHONE, Look
 from tests.web.served import served
 from tests.web.stage import HOSTILE, Stage
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]  # the demo is told first
 
 Demo = tuple[App, str]
 CASES = [(size, scheme, lang) for size in (DESKTOP, PHONE) for scheme in ("light", "dark") for lang in ("zh", "en")]

@@ -25,6 +25,8 @@ from costguard_aws.connection import AwsConnection
 from costguard_aws.credentials import AwsCredentials
 from tests.fakes.aws import moto
 
+pytestmark = pytest.mark.slow
+
 REGIONS = ("us-east-1", "us-west-2", "eu-central-1")
 FLEET = {"g4dn.xlarge": 20, "p4d.24xlarge": 5, "c5.large": 75}
 
