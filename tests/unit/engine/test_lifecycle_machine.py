@@ -277,7 +277,7 @@ class Governed(RuleBasedStateMachine):
             assert not row.dry_run or row.executed_at is None
 
 
-Governed.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+Governed.TestCase.settings = settings(max_examples=settings.default.max_examples * 3 // 5, stateful_step_count=30)
 TestGoverned = Governed.TestCase
 
 

@@ -153,7 +153,7 @@ def test_not_armed_says_so() -> None:
     assert cycles.decision.verdict.code is GuardCode.NOT_ARMED
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples * 3 // 10)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.booleans())
 def test_permuting_policies_and_resources_changes_nothing(seed: int, per_hour: int, dry: bool) -> None:
     """M04: findings, verdicts and who acts are the same in any order."""

@@ -328,7 +328,7 @@ def test_an_unknown_price_saves_nothing_and_is_said() -> None:
     assert stop.saved(RATES)[0] == cny("0")
 
 
-@settings(max_examples=12, derandomize=True)
+@settings(max_examples=settings.default.max_examples // 8, derandomize=True)
 @given(randoms(use_true_random=True))
 @example(Random(279725183))  # samples are back before the hour in which an unknown box was looked at again
 def test_looking_at_every_step_finds_nothing_more(rng: Random) -> None:
