@@ -11,7 +11,7 @@ from costguard.domain.money import Money
 from costguard.errors import StoreError
 from costguard.store import charges, imports
 from costguard.store.database import Database
-from costguard.store.imports import ChargeImport, Period, Staged
+from costguard.store.imports import ChargeImport, Period, Repeated, Staged
 from costguard.store.lines import Line
 from tests.store.test_money import DAY, MONTH, charge
 from tests.store.things import NOW
@@ -28,9 +28,11 @@ def told(rows: int, nanos: int, currency: str = "CNY") -> ChargeImport:
 def test_staged_rows_are_stored_as_they_were(database: Database) -> None:
     """Past the column types, and yet the same values on both engines: times, decimals, tags, a NUL in a name."""
     one = charge(1, payments={}, resource_name="nul\x00", charge_period_start=MONTH + timedelta(microseconds=1))
-    with Staged() as staged:
+    repeated: list[Repeated] = []
+    with Staged(several=True) as staged:
         staged.add(0, line(one))
-        assert staged.seal() == 0
+        staged.seal(repeated.append)
+        assert repeated == []
         assert staged.move(database, [told(1, 1)], replace=False) == (Period("prod", MONTH, 1, 1, 0, 0),)
     with database.read() as conn:
         (found,) = charges.list_charges(conn, MONTH, MONTH + DAY)
@@ -50,10 +52,11 @@ def test_a_line_like_another_is_stored_as_if_it_stood_alone(database: Database) 
         row_key="row-2", start=MONTH + 2 * hour, end=MONTH + 3 * hour, billed=Money(-7, "CNY"),
         effective=Money(8, "CNY"), listed=Money(9, "CNY"), quantity=None,
     )  # fmt: skip
-    with Staged() as staged:
+    repeated: list[Repeated] = []
+    with Staged(several=True) as staged:
         staged.add(0, first)
         staged.add(0, second)
-        staged.seal()
+        staged.seal(repeated.append)
         staged.move(database, [told(2, -6)], replace=False)
     with database.read() as conn:
         found = {one.row_key: one for one in charges.list_charges(conn, MONTH, MONTH + 2 * DAY)}
@@ -67,9 +70,10 @@ def test_a_line_like_another_is_stored_as_if_it_stood_alone(database: Database) 
 
 
 def test_rows_that_do_not_add_up_are_not_stored(database: Database) -> None:
-    with Staged() as staged:
+    repeated: list[Repeated] = []
+    with Staged(several=True) as staged:
         staged.add(0, line(charge(1, payments={})))
-        staged.seal()
+        staged.seal(repeated.append)
         with pytest.raises(StoreError, match="add up to"):
             staged.move(database, [told(1, 2)], replace=False)
     with database.read() as conn:
@@ -80,13 +84,15 @@ def test_rows_that_do_not_add_up_are_not_stored(database: Database) -> None:
 def test_several_currencies_and_replacing(database: Database) -> None:
     dollars = Money(5, "USD")
     for replace in (False, True):
-        with Staged() as staged:
+        repeated: list[Repeated] = []
+        with Staged(several=True) as staged:
             for number in range(3):
                 staged.add(number, line(charge(1, payments={}, row_key=f"r{number}-{replace}")))
             staged.add(0, line(charge(1, payments={}, row_key="usd", billed_cost=dollars)))
             staged.add(1, line(charge(1, payments={}, row_key="usd", billed_cost=dollars)))
-            assert staged.seal() == 1
-            (period,) = staged.move(database, [told(3, 3), told(2, 10, "USD")], replace=replace)
+            staged.seal(repeated.append)
+            assert len(repeated) == 1
+            (period,) = staged.move(database, [told(3, 3), told(1, 5, "USD")], replace=replace)
         assert (period.rows, period.removed, period.left) == (4, 4 if replace else 0, 0)
 
 

@@ -6,7 +6,7 @@ database knows nothing of it and its writers wait for nobody.
 
 import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -42,12 +42,18 @@ _NUMBER_EQUAL_KEYS = """
     ) AS numbered
     WHERE staged.rowid = numbered.id AND numbered.n > 1
 """
-_DROP_REPEATED = """
-    DELETE FROM staged WHERE EXISTS (
+_REPEATED = """
+    FROM staged WHERE EXISTS (
         SELECT 1 FROM staged AS later
         WHERE later.account = staged.account AND later.row_key = staged.row_key AND later.rowid > staged.rowid
     )
 """
+_TELL_REPEATED = f"SELECT account, billed_cost_currency, billed_cost_nanos, exact {_REPEATED}"  # noqa: S608
+_DROP_REPEATED = f"DELETE {_REPEATED}"
+
+
+# (account, currency, exact, nanos) of a row that stands in a later file as well.
+Repeated = tuple[str, str, Decimal, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,13 @@ class Period:
 
 
 class Staged:
-    """The rows of an import in a scratch file that is gone afterwards. Use it as a context manager."""
+    """The rows of an import in a scratch file that is gone afterwards. Use it as a context manager.
+
+    ``several``: there is more than one file, so rows may repeat, and each keeps its exact amount.
+    """
+
+    def __init__(self, *, several: bool) -> None:
+        self._several = several
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="costguard-import-")
@@ -92,11 +104,10 @@ class Staged:
         self._conn = sqlite3.connect(self.path, isolation_level=None)
         self._conn.execute("PRAGMA journal_mode=OFF")
         self._conn.execute("PRAGMA synchronous=OFF")
-        self._conn.execute(f"CREATE TABLE staged (file, {', '.join(_GIVEN)})")
+        self._conn.execute(f"CREATE TABLE staged (file, exact, {', '.join(_GIVEN)})")
         self._conn.execute("BEGIN")
-        self._add = f"INSERT INTO staged VALUES ({', '.join('?' * (len(_GIVEN) + 1))})"  # noqa: S608
+        self._add = f"INSERT INTO staged VALUES ({', '.join('?' * (len(_GIVEN) + 2))})"  # noqa: S608
         self._waiting: list[tuple[Any, ...]] = []
-        self._repeated = 0
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -105,19 +116,20 @@ class Staged:
 
     def add(self, file: int, line: Line) -> None:
         """One row of the ``file``-th file."""
-        self._waiting.append((file, *line.like.row(line)))
+        self._waiting.append((file, str(line.exact) if self._several else None, *line.like.row(line)))
         if len(self._waiting) == _BATCH:
             self._flush()
 
-    def seal(self) -> int:
-        """After the last row: every row has a key of its own. How many stood in an earlier file as well, and went."""
+    def seal(self, repeated: Callable[[Repeated], None]) -> None:
+        """After the last row: every row has a key of its own. What stands in a later file as well is told and goes."""
         self._flush()
         self._conn.execute("CREATE INDEX staged_key ON staged (account, row_key, file)")
         if self._conn.execute(_EQUAL_KEYS).fetchone():
             self._conn.execute(_NUMBER_EQUAL_KEYS)
-            self._repeated = self._conn.execute(_DROP_REPEATED).rowcount
+            for account, currency, nanos, exact in self._conn.execute(_TELL_REPEATED):
+                repeated((account, currency, Decimal(exact), nanos))
+            self._conn.execute(_DROP_REPEATED)
         self._conn.execute("COMMIT")
-        return self._repeated
 
     def move(self, database: Database, imports: Sequence[ChargeImport], *, replace: bool) -> tuple[Period, ...]:
         """Puts the sealed rows into the database in one transaction; ``imports`` tells of all of them.
@@ -136,7 +148,7 @@ class Staged:
                 ids.append(_record(conn, one))
                 self._copy(conn, one, ids[-1])
                 stored = Money(_sum(conn, ids[-1]), one.rounded.currency)
-                if stored != one.rounded and not self._repeated:
+                if stored != one.rounded:
                     raise StoreError(
                         f"the stored rows of {one.account} add up to {stored}, those read to {one.rounded}"
                     )

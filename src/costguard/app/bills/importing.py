@@ -17,7 +17,7 @@ from costguard.engine.remarks import Language, remark
 from costguard.errors import BillError, BillErrors, UsageError
 from costguard.rules.currency import Rates
 from costguard.store import accounts as account_store
-from costguard.store.imports import ChargeImport, Period, Staged
+from costguard.store.imports import ChargeImport, Period, Repeated, Staged
 
 _LAYOUTS = ((focus.fits, focus.Focus), (cur.fits, cur.Cur))
 _MOST_ERRORS = 20
@@ -143,7 +143,7 @@ def import_bills(
     errors: list[BillError] = []
     notes: list[str] = []
     size, done = sum(path.stat().st_size for path in files if path.is_file()), 0
-    with Staged() as staged, localcontext() as exact:
+    with Staged(several=len(files) > 1) as staged, localcontext() as exact:
         exact.prec = _DIGITS
         for number, path in enumerate(files):
             try:
@@ -176,18 +176,19 @@ def import_bills(
             raise BillErrors(errors)
         if owners.unknown and not known_only:
             raise _unknown(owners.unknown, app)
-        repeated = staged.seal()
+        staged.seal(sums.repeated)
         found = sums.imports(", ".join(path.name for path in files), now)
         periods = staged.move(app.database, found, replace=replace)
     spoken = language or app.config.settings.language
-    warnings = [*notes, *_warnings(app, spoken, found, periods, repeated, owners.unknown)]
-    return Imported(tuple(read), found, periods, repeated, tuple(warnings))
+    warnings = [*notes, *_warnings(app, spoken, found, periods, sums.without, owners.unknown)]
+    return Imported(tuple(read), found, periods, sums.without, tuple(warnings))
 
 
 class _Sums:
-    """Exact and rounded sums per account and currency."""
+    """Exact and rounded sums per account and currency, ``without`` rows that stood in a later file as well."""
 
     def __init__(self) -> None:
+        self.without = 0
         self._sums: dict[tuple[str, str], tuple[int, Decimal, int]] = {}
 
     def add(self, account: str, exact: Decimal, rounded: Money) -> None:
@@ -195,10 +196,18 @@ class _Sums:
         rows, total, nanos = self._sums.get(key, _NO_SUM)
         self._sums[key] = rows + 1, total + exact, nanos + rounded.nanos
 
+    def repeated(self, row: Repeated) -> None:
+        """Takes out a row that counts as it stands in a later file."""
+        account, currency, exact, nanos = row
+        rows, total, sum_so_far = self._sums[account, currency]
+        self._sums[account, currency] = rows - 1, total - exact, sum_so_far - nanos
+        self.without += 1
+
     def imports(self, source: str, now: datetime) -> tuple[ChargeImport, ...]:
         return tuple(
             ChargeImport(account, source, now, rows, exact, Money(nanos, currency))
             for (account, currency), (rows, exact, nanos) in sorted(self._sums.items())
+            if rows
         )
 
 

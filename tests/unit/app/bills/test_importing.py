@@ -118,6 +118,17 @@ def test_what_an_earlier_import_leaves_is_told_and_replace_takes_it_out(app: App
     assert billed(app) == "1.8048"  # October is another period
 
 
+def test_what_an_import_tells_is_what_the_database_has(app: App, tmp_path: Path) -> None:
+    """I06: a line in two files is one line of the sums as well, as it stands in the later file, to the last digit."""
+    first = write(tmp_path / "a.csv", hours(3, BilledCost="0.1234567891234"))
+    later = write(tmp_path / "b.csv", hours(2, BilledCost="0.2") + hours(2, BilledCost="0.00000000004", ResourceId="i"))
+    (told,) = import_bills(app, [first, later]).imports
+    assert (told.row_count, told.exact) == (5, Decimal("0.5234567892034"))
+    assert told.rounded.plain() == billed(app) == "0.523456789"
+    with app.database.read() as conn:
+        assert imports.imports(conn) == (told,)
+
+
 def test_several_files_are_one_import(app: App, tmp_path: Path) -> None:
     """Parts of one export beside each other; what stands in two of them counts once and is told."""
     parts = [write(tmp_path / f"{n}.csv", hours(2, ResourceId=f"i-{n}")) for n in range(2)]
@@ -126,6 +137,7 @@ def test_several_files_are_one_import(app: App, tmp_path: Path) -> None:
     assert done.repeated == 2
     assert [f.rows for f in done.files] == [2, 2, 3]
     assert len(stored(app)) == 5
+    assert [(one.row_count, one.rounded.plain()) for one in done.imports] == [(5, "7.5")]
     assert any("2 rows stand in more than one of the files" in w for w in done.warnings)
 
 
