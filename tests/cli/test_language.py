@@ -238,3 +238,12 @@ def test_how_mistakes_read(tmp_path: Path) -> None:
     told = costguard("check", "-c", str(path), width=200)
     assert told.err == f"注意：{path}:4:7: mode：什么都不会执行：enforce_accounts 是空的\n"
     assert told.out == "1 个账号，0 个渠道，0 条策略\n"
+
+
+def test_a_database_of_another_version_is_told_in_the_language(tmp_path: Path) -> None:
+    (tmp_path / "costguard.yaml").write_text("version: 1\naccounts: []\npolicies: []\n", "utf-8")
+    for words in (("db", "check"), ("check",)):
+        (tmp_path / "costguard.db").touch()
+        told = costguard(*words, "-c", str(tmp_path / "costguard.yaml"), "--lang", "zh", width=200)
+        assert "数据库的表结构是" in told.err
+        assert leaks(told) == []

@@ -258,11 +258,15 @@ def test_check_is_quick_to_start(staged: Stage) -> None:
     )
     folder = staged.folder.parent / "quick"
     folder.mkdir(exist_ok=True)
-    (folder / "costguard.yaml").write_text("version: 1\naccounts: [{name: s, provider: simulated}]\n", "utf-8")
+    text = "version: 1\naccounts: [{name: s, provider: simulated}]\npolicies: []\n"
+    (folder / "costguard.yaml").write_text(text, "utf-8")
     command = [sys.executable, "-c", probe, str(folder / "costguard.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=dict(os.environ))
     heavy = {"boto3", "uvicorn", "starlette", "sqlalchemy", "alembic", "apscheduler", "httpx", "jinja2", "babel", "ssl"}
-    heavy |= {f"costguard.{n}" for n in ("cli.tables", "engine.guard", "notify.dingtalk.card", "notify.words.en")}
+    heavy |= {
+        f"costguard.{n}"
+        for n in ("cli.tables", "cli.chinese", "engine.guard", "notify.dingtalk.card", "notify.words.en")
+    }
     assert heavy & set(done.stderr.split()) == set()
     assert json.dumps(done.stdout)
 

@@ -28,6 +28,7 @@ def upgrade(ctx: typer.Context, config: ConfigFile = None) -> None:
 @group.command()
 def check(ctx: typer.Context, config: ConfigFile = None) -> None:
     """Whether the schema is this version's. Exit 1 when it is not."""
+    from costguard.cli import errors
     from costguard.errors import SchemaBehind
     from costguard.store.database import Database
 
@@ -36,7 +37,7 @@ def check(ctx: typer.Context, config: ConfigFile = None) -> None:
     try:
         database.check()
     except SchemaBehind as error:
-        on.warn(str(error))
+        on.warn(errors.told(error, on.language))
         raise typer.Exit(1) from None
     on.say(on.t("db.current", address=database.address))
 

@@ -66,7 +66,7 @@ def check(ctx: typer.Context, config: ConfigFile = None, as_json: AsJson = False
             with database.read() as conn:
                 resources = inventory.resources(conn)
         except StoreError as error:
-            on.warn(on.t("check.matches", error=error))
+            on.warn(on.t("check.matches", error=errors.told(error, on.language)))
         finally:
             database.close()
     report = examine(loaded, resources)

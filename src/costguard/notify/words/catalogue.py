@@ -6,7 +6,7 @@ names: a value is carried over by the kind of its name, and shown as it is where
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from string import Formatter
 
 from costguard.rules.reasons import Pair
@@ -38,8 +38,10 @@ class Catalogue:
         """The Chinese of a sentence, None for one that is not known."""
         if sentence in self._plain or len(sentence) > _LONGEST:
             return self._plain.get(sentence)
-        for pattern, told in self._patterns:
-            if (match := pattern.fullmatch(sentence)) and (values := self._carried(match)) is not None:
+        for parts, english, told in self._templates:
+            if not all(part in sentence for part in parts):
+                continue
+            if (match := _pattern(english).fullmatch(sentence)) and (values := self._carried(match)) is not None:
                 return _filled(told, values)
         return None
 
@@ -49,10 +51,10 @@ class Catalogue:
         return {english: chinese for english, chinese in self._pairs if "{" not in english}
 
     @cached_property
-    def _patterns(self) -> tuple[tuple[re.Pattern[str], str], ...]:
-        """The others, those with the most words of their own first."""
-        others = sorted((pair for pair in self._pairs if "{" in pair[0]), key=_own, reverse=True)
-        return tuple((_pattern(english), chinese) for english, chinese in others)
+    def _templates(self) -> tuple[tuple[tuple[str, ...], str, str], ...]:
+        """The others with their own words, those with the most of them first."""
+        others = [(_own(english), english, chinese) for english, chinese in self._pairs if "{" in english]
+        return tuple(sorted(others, key=lambda one: sum(map(len, one[0])), reverse=True))
 
     def _carried(self, match: re.Match[str]) -> Mapping[str, str] | None:
         """The values in Chinese; None when one of them shows that this is another sentence."""
@@ -61,10 +63,11 @@ class Catalogue:
         return known if len(known) == len(values) else None
 
 
-def _own(pair: Pair) -> int:
-    return sum(len(literal) for literal, *_ in Formatter().parse(pair[0]))
+def _own(english: str) -> tuple[str, ...]:
+    return tuple(literal for literal, *_ in Formatter().parse(english) if literal)
 
 
+@cache
 def _pattern(english: str) -> re.Pattern[str]:
     parts = (
         re.escape(literal) + (f"(?P<{name}>.*?)" if name else "") for literal, name, *_ in Formatter().parse(english)
