@@ -17,6 +17,7 @@ from costguard.domain.resource import INSTEAD, ChargeType, Ends, Kind, Resource,
 from costguard.domain.snapshot import AccountFacts, Snapshot, SourceState, SourceStatus
 from costguard.domain.time import next_opening
 from costguard.engine.activity import Activity, Seen, activity_of
+from costguard.engine.clusters import cluster_of
 from costguard.engine.evaluate import Prepared
 from costguard.engine.fence import fence
 from costguard.engine.protection import protection_of
@@ -157,6 +158,9 @@ def _group_member(case: Case) -> Verdict | None:
     for key in case.account.group_tags if case.account else ():
         if (found := folded_tag(resource.tags or {}, key)) is not None:
             return deny(GuardCode.GROUP_MEMBER, f"the tag {found[0]}={found[1]} marks a member of a group")
+    if (cluster := cluster_of(resource, case.snapshot)) is not None:
+        name, instead = cluster
+        return deny(GuardCode.GROUP_MEMBER, f"member of {name}: {instead}")
     return None
 
 

@@ -103,6 +103,7 @@ TABLE: list[tuple[GuardCode, Case]] = [
     (GuardCode.GROUP_MEMBER, case(box(group="asg-1"))),
     (GuardCode.GROUP_MEMBER, case(box(tags={"aws:autoscaling:groupName": "a"}),
                                   account={"group_tags": ("aws:autoscaling:groupName",)})),
+    (GuardCode.GROUP_MEMBER, case(box(tags={"kubernetes.io/cluster/train": "owned"}))),
     (GuardCode.OK, case(box(group="asg-1"), rung=Rung(do=Response.TAG, key="a", value="b"))),
     (GuardCode.UNSUPPORTED, case(account={"capabilities": {}})),
     (GuardCode.UNSUPPORTED, case(account={"capabilities": {"stop": "not_written"}})),

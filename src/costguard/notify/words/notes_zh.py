@@ -81,6 +81,7 @@ INSTEAD: tuple[Pair, ...] = (
         "lower minvCpus of the compute environment; Batch removes what no job needs",
         "请调低计算环境的 minvCpus；没有任务用的机器 Batch 会移除",
     ),
+    ("stop or end the whole cluster with {name}", "请用 {name} 停止或终止整个集群"),
     ("stop the cluster's compute fleet: {command}", "请停止集群的计算队列：{command}"),
     ("resize or end the EMR cluster", "请给 EMR 集群缩容或终止它"),
     ("lower the environment's instance count, or end it", "请调低环境的实例数，或终止环境"),
