@@ -21,7 +21,7 @@ from costguard.engine.lifecycle import Transition, advance
 from costguard.engine.notices import NoticeRequest, request
 from costguard.engine.protection import keep_ended
 from costguard.engine.settings import EngineSettings
-from costguard.engine.steps import is_step, story, told_below
+from costguard.engine.steps import is_step, settling, story, told_below
 from costguard.engine.walk import NewId
 from costguard.rules.reasons import sentence
 
@@ -188,14 +188,17 @@ class Closing:
         """Whether people heard of it, and what they heard is over by what is known, not by what is missing.
 
         A forecast moves to and fro; what it is about is told by the steps that spend reaches. What goes on in the
-        box's next run is not over. Of a budget's steps that recover at once the lowest is told.
+        box's next run is not over. Of a budget's steps that recover at once the lowest is told; none that a bill's
+        settling took back by a little.
         """
         if row.threshold.startswith(FORECAST):
             return False
         if is_step(row.finding()) and told_below(row.threshold, self._evaluation.judgements.get(row.policy, ())):
             return False
         judgement = self._judgement(row)
-        if judgement is not None and judgement.outcome is Outcome.FIRES:
+        if judgement is not None and (
+            judgement.outcome is Outcome.FIRES or (is_step(judgement) and settling(judgement))
+        ):
             return False
         told = row.rung > 0 and not row.dry_run and not self._policy_differs(row)
         return told and (row.subject.type is SubjectType.RESOURCE or judgement is not None)

@@ -8,13 +8,17 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
+from decimal import Decimal
 
 from costguard.domain.finding import Finding, Judgement, Outcome, SubjectType, fingerprint
+from costguard.domain.money import Money
 from costguard.engine.evaluate import Evaluation, Prepared
 from costguard.engine.ladder import FORECAST, Ladder
 from costguard.rules.policy import Match, Policy, Rung
 
 _NOW = timedelta()
+# Under 95 % of a step it is over; above it may be the next night's bill.
+_BACK = Decimal("0.95")
 _SUSPECT = "day_quarantined"
 # Which steps are told is no part of what a budget is about.
 _STEPS = {"at", "forecast_at"}
@@ -40,7 +44,19 @@ def passed(evaluation: Evaluation) -> Mapping[str, Passed]:
 
 def told_below(threshold: str, judgements: Iterable[Judgement]) -> bool:
     """Whether spend is back under a lower step as well, whose recovery says this one's too."""
-    return any(j.outcome is Outcome.CLEAR and is_step(j) and _beyond(threshold, j.threshold) for j in judgements)
+    return any(
+        j.outcome is Outcome.CLEAR and is_step(j) and _beyond(threshold, j.threshold) and not settling(j)
+        for j in judgements
+    )
+
+
+def settling(judgement: Judgement) -> bool:
+    """Whether spend is back under its step by so little that it will be over it again: a day's bill came in below the
+    estimate. A step is told once in its period, so *fine again* would be the last word, and wrong within hours."""
+    spent, amount = judgement.evidence.get("spent"), judgement.evidence.get("amount")
+    if not isinstance(spent, Money) or not isinstance(amount, Money):
+        return False
+    return amount.times(Decimal(repr(_percent(judgement.threshold))) / 100 * _BACK) <= spent
 
 
 def story(policy: Policy, finding: Finding) -> str:

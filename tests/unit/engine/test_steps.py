@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from costguard.domain.budget import Spend
+from costguard.domain.notice import NoticeKind
 from costguard.domain.snapshot import Snapshot
 from costguard.domain.time import local_midnight
 from costguard.rules.policy import Policy
@@ -92,6 +93,21 @@ def test_a_forecast_says_nothing_of_what_is_spent(
     cycles = Cycles([budget(at=steps, forecast_at=forecast_at)])
     cycles.cycle(at(START, *[spent] * 19, first=1))
     assert [request.finding.threshold for request in cycles.told] == expected
+
+
+def test_a_days_bill_that_settles_below_its_estimate_is_no_recovery() -> None:
+    """I19 J01: with a discount each midnight takes a little back; who heard of a step does not hear that all is fine
+    hours before it is reached again, when it is told no more."""
+    cycles = Cycles([budget()])
+    cycles.cycle(at(START, "810"))
+    for hours in (1, 2, 3):
+        cycles.cycle(at(START + hours * HOUR, "775"))
+    cycles.cycle(at(START + 4 * HOUR, "805"))
+    assert [request.kind for request in cycles.told] == [NoticeKind.NOTIFY] * 2
+    assert len({request.key for request in cycles.told}) == 1, "the same word again is told once"
+    for hours in (5, 6, 7):
+        cycles.cycle(at(START + hours * HOUR, "490"))
+    assert told(cycles)[2:] == ["cleared 80%"], "50% is as good as reached; 80% is not"
 
 
 def test_steps_that_recover_at_once_are_told_once_by_the_lowest() -> None:
