@@ -161,7 +161,9 @@ class UsageRole:
             over = cards if chosen.metric in table.GPU_METRICS and not chosen.cards else 1
             series = Series(box.ref, chosen.metric, card, table.SOURCE, how.statistic, over)
             end = datetime.fromtimestamp(at / 1000, UTC)
-            tally.values.setdefault((series, piece.period), {}).setdefault(end, {})[chosen.part] = value
+            parts = tally.values.setdefault((series, piece.period), {}).setdefault(end, {})
+            # Of several rows of one time the highest counts: the others may be of cards that rest.
+            parts[chosen.part] = max(value, parts.get(chosen.part, value))
 
     def _count(self, calls: int, now: datetime) -> None:
         """Shows the calls of the month, which begins where Alibaba Cloud's does: in UTC+8."""

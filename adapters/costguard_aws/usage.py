@@ -163,7 +163,9 @@ class UsageRole:
                 for result in page:
                     id = result.get("Id") or ""
                     statuses[id] = result.get("StatusCode") or "Complete"
-                    points.setdefault(id, {}).update(_points(result))
+                    known = points.setdefault(id, {})
+                    for at, value in _points(result):
+                        known[at] = max(value, known.get(at, value))
         except ProviderError as error:
             tally.failed.update((query.resource.ref, error) for query in queries)
             return

@@ -17,7 +17,7 @@ from costguard.errors import ProviderError
 from costguard.ports import UsageBatch
 from costguard_tencent import effects
 from costguard_tencent import metrics as table
-from costguard_tencent.client import Api, divided
+from costguard_tencent.client import Api, bad, divided
 from costguard_tencent.errors import of_one_item
 from costguard_tencent.fields import BEIJING
 
@@ -129,6 +129,9 @@ class UsageRole:
                     raise
                 continue
             points = self._api.items(answer, "DataPoints", call)
+            if any(len(point.get("Timestamps") or ()) != len(point.get("Values") or ()) for point in points):
+                # Which value is of which time cannot be told any more.
+                raise bad(call, "DataPoints", "there are not as many values as times")
             if any(point.get("Timestamps") for point in points):
                 with self._lock:
                     self._spelt[part] = name
@@ -155,7 +158,10 @@ def _needed(box: Resource, metric: Metric) -> list[int]:
 def _sort_in(
     metric: Metric, number: int, piece: table.Piece, box: Resource, point: Mapping[str, Any], tally: _Tally
 ) -> None:
-    """Missing stamps are missing samples. A stamp opens its period, as windows are aligned by rounding down."""
+    """Missing stamps are missing samples. A stamp opens its period, as windows are aligned by rounding down.
+
+    Of several values of one time the highest counts: the others may be of cards that rest.
+    """
     cards = (box.gpus.cards if box.gpus and metric in table.GPU_METRICS else None) or 1
     series = Series(box.ref, metric, None, table.SOURCE, table.STATISTIC, cards)
     values = tally.values.setdefault((series, piece.period), {})
@@ -163,7 +169,8 @@ def _sort_in(
         amount, seconds = _number(value), _number(stamp)
         if amount is not None and seconds is not None:
             end = datetime.fromtimestamp(int(seconds), UTC) + piece.period
-            values.setdefault(end, {})[number] = amount
+            parts = values.setdefault(end, {})
+            parts[number] = max(amount, parts.get(number, amount))
 
 
 def _samples(tally: _Tally, resources: Mapping[ResourceRef, Resource]) -> Iterator[UsageSample]:

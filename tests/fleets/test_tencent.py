@@ -55,7 +55,7 @@ class TencentFleet:
         filled = fill(server, minutes=50)
         for box in server.cvm.boxes.values():
             box.created = server.clock.now() - timedelta(days=2)
-        for (name, id), points in list(server.monitor.samples.items()):
+        for (name, id, _), points in list(server.monitor.samples.items()):
             if name == "LanIntraffic":
                 server.monitor.put("LanOuttraffic", id, points)
         never = {*filled.busy, *filled.silent, *filled.prepaid, *filled.local, *filled.stopped, *filled.spot}
@@ -80,7 +80,7 @@ class TencentFleet:
         begin = self.measured.replace(second=0, microsecond=0)
         times = [begin + n * MINUTE for n in range(1, int((until - begin) / MINUTE) + 1)]
         self.measured = max(until, self.measured)
-        for (name, id), points in self.server.monitor.samples.items():
+        for (name, id, _), points in self.server.monitor.samples.items():
             percent = 88.0 if id in self.busy else 0.0
             points.update(dict.fromkeys(times, percent * _LEVELS[name] if name in _LEVELS else 10 + percent / 2))
 

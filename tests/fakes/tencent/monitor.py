@@ -36,16 +36,18 @@ class Instance(TypedDict):
 
 
 class Monitor:
-    """Version 2018-07-24. ``samples``: (metric, instance) → values by the moment they were taken.
+    """Version 2018-07-24. ``samples``: (metric, instance, card) → values by the moment they were taken; a
+    card of its own is what the catalogue knows and the documentation does not.
 
     ``destroyed``: ids that fail the call they are in though they are listed; ``chinese``: the metrics' spelling of the
     Chinese page; ``calls``: how many of the month ``YYYY-MM`` were metered; ``open``: whether more than the free ones
-    may be had; ``instances_per_call`` and ``points_per_call``: the older limits, which always hold.
+    may be had; ``torn``: a time is missing beside its value; ``instances_per_call`` and ``points_per_call``: the older
+    limits, which always hold.
     """
 
     def __init__(self, clock: FakeClock, fleet: Fleet) -> None:
         self._clock, self._fleet = clock, fleet
-        self.samples: dict[tuple[str, str], dict[datetime, float]] = {}
+        self.samples: dict[tuple[str, str, int | None], dict[datetime, float]] = {}
         self.destroyed: set[str] = set()
         self.chinese = False
         self.free_calls = FREE_CALLS
@@ -55,11 +57,12 @@ class Monitor:
         self.instances_per_call = 10
         self.points_per_call = 1_440
         self.stamp_ends_period = False
+        self.torn = False
 
-    def put(self, metric: str, instance: str, values: Mapping[datetime, float]) -> None:
+    def put(self, metric: str, instance: str, values: Mapping[datetime, float], card: int | None = None) -> None:
         """Values by the end of the moment that they are about: ``at`` belongs to the period that ends there."""
         assert metric in METRICS, metric
-        self.samples.setdefault((metric, instance), {}).update(values)
+        self.samples.setdefault((metric, instance, card), {}).update(values)
 
     def GetMonitorData(
         self,
@@ -94,8 +97,12 @@ class Monitor:
         told = []
         for id in ids:
             measured = METRICS[metric] or here[id].agent
-            series = self._folded(metric, id, Period, start, end) if measured else {}
-            told.append(_point(id, series, SpecifyStatistics))
+            cards = sorted(card for name, box, card in self.samples if (name, box) == (metric, id) and card is not None)
+            for card in cards or (None,):
+                series = self._folded((metric, id, card), Period, start, end) if measured else {}
+                told.append(_point(id, series, SpecifyStatistics, card))
+        for point in told if self.torn else ():
+            del point["Timestamps"][:1]
         return {
             "StartTime": _local(start), "EndTime": _local(end), "Period": Period, "MetricName": MetricName,
             "DataPoints": told, "Msg": "succ",
@@ -126,12 +133,14 @@ class Monitor:
             raise Refused("InvalidParameterValue", "EndTime is before StartTime.")
         return _floor(since, period), _floor(until, period)
 
-    def _folded(self, metric: str, id: str, period: int, start: datetime, end: datetime) -> dict[datetime, list[float]]:
+    def _folded(
+        self, key: tuple[str, str, int | None], period: int, start: datetime, end: datetime
+    ) -> dict[datetime, list[float]]:
         """Values by stamp, as far as they are kept and arrived."""
-        now = self._clock.now()
+        now, metric = self._clock.now(), key[0]
         days = 15 if period < 60 or (period == 60 and metric.startswith("Gpu")) else {60: 31, 300: 31}.get(period, 93)
         series: dict[datetime, list[float]] = {}
-        for at, value in sorted(self.samples.get((metric, id), {}).items()):
+        for at, value in sorted(self.samples.get(key, {}).items()):
             opens = _floor(at - timedelta(microseconds=1), period)
             stamp = opens + timedelta(seconds=period) if self.stamp_ends_period else opens
             if start <= stamp <= end and now - timedelta(days=days) <= at <= now:
@@ -147,7 +156,9 @@ def _instance(item: Instance) -> str:
     return item["Dimensions"][0]["Value"]
 
 
-def _point(id: str, series: Mapping[datetime, Sequence[float]], statistics: int) -> dict[str, Any]:
+def _point(
+    id: str, series: Mapping[datetime, Sequence[float]], statistics: int, card: int | None = None
+) -> dict[str, Any]:
     """Without a wish ``Values`` is the mean; with one the lists of that wish are there beside it."""
     lists = {
         "AvgValues": (1, [sum(values) / len(values) for values in series.values()]),
@@ -155,7 +166,10 @@ def _point(id: str, series: Mapping[datetime, Sequence[float]], statistics: int)
         "MinValues": (4, [min(values) for values in series.values()]),
     }
     return {
-        "Dimensions": [{"Name": "InstanceId", "Value": id}],
+        "Dimensions": [
+            {"Name": "InstanceId", "Value": id},
+            *([] if card is None else [{"Name": "minorNumber", "Value": str(card)}]),
+        ],
         "Timestamps": [stamp.timestamp() for stamp in series],
         "Values": lists["AvgValues"][1],
         **{name: values if statistics & bit else None for name, (bit, values) in lists.items()},

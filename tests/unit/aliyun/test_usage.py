@@ -82,6 +82,15 @@ def test_without_names_per_card_the_maximum_over_the_cards_is_called_one(
     assert (sample.series.gpu_index, sample.series.cards, sample.value) == (None, 2, 99.0)
 
 
+def test_of_several_rows_of_one_time_the_highest_counts(aliyun: AliyunConnection, server: AliyunServer) -> None:
+    """M03: rows that cannot be told apart may be of different cards, and the last one may be of one that rests."""
+    server.cms.hidden.add(UTIL)
+    box = server.ecs.add(HOME, TYPE)
+    for card, value in enumerate((99.0, 0.0)):
+        server.cms.put("instance_gpu_gpu_usedutilization", box.id, {NOON: value}, card)
+    assert [sample.value for sample in read(aliyun).samples] == [99.0]
+
+
 def test_cards_with_long_names_are_numbered(aliyun: AliyunConnection, server: AliyunServer) -> None:
     server.cms.gpu_id = lambda card: f"GPU-{'ba'[card]}"
     box = server.ecs.add(HOME, TYPE)

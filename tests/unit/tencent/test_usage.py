@@ -8,7 +8,7 @@ import pytest
 
 from costguard.domain.resource import Kind, Resource
 from costguard.domain.usage import Metric, Statistic
-from costguard.errors import InvalidState, PermissionDenied, Unsupported
+from costguard.errors import BadResponse, InvalidState, PermissionDenied, Unsupported
 from costguard.testing.cloud import Calls, Fault
 from costguard_tencent.connection import TencentConnection
 from tests.fakes.tencent.server import TencentServer
@@ -44,6 +44,25 @@ def test_a_value_is_the_mean_over_the_cards(server: TencentServer, tencent: Tenc
     (sample,) = tencent.usage([vm], GPU, now - 10 * MINUTE, now).samples
     assert (sample.series.cards, sample.series.gpu_index, sample.series.statistic) == (8, None, Statistic.MEAN)
     assert (sample.at, sample.value, sample.period) == (now - 5 * MINUTE, 4.9, MINUTE)
+
+
+def test_of_several_values_of_one_time_the_highest_counts(server: TencentServer, tencent: TencentConnection) -> None:
+    """M03: should it tell of each card one day, the one at work is not covered up by the one that is told of last."""
+    (vm,) = fleet(server, tencent, 1)
+    now = server.clock.now()
+    for card, value in enumerate((0.0, 97.0, 0.0)):
+        server.monitor.put("GpuUtil", vm.ref.id, {now - 5 * MINUTE: value}, card)
+    (sample,) = tencent.usage([vm], GPU, now - 10 * MINUTE, now).samples
+    assert sample.value == 97.0
+
+
+def test_values_that_no_time_fits_are_no_answer(server: TencentServer, tencent: TencentConnection) -> None:
+    (vm,) = fleet(server, tencent, 1)
+    put(server, "GpuUtil", vm, {5: 90.0, 4: 0.0})
+    now = server.clock.now()
+    server.monitor.torn = True
+    with pytest.raises(BadResponse, match="not as many values as times"):
+        tencent.usage([vm], GPU, now - 10 * MINUTE, now)
 
 
 def test_the_other_spelling_is_found_once(server: TencentServer, tencent: TencentConnection) -> None:
