@@ -24,7 +24,7 @@ from tests.fakes.dingtalk import SECRET, DingTalkServer
 from tests.fakes.server import Fault
 from tests.fakes.slack import SlackServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 CONFIG = """\
 version: 1

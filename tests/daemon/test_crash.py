@@ -29,7 +29,7 @@ from tests.daemon.rig import IDLE, MINUTE, Call, Cloud, booked, configure, lines
 from tests.fakes.slack import SlackServer
 from tests.store.databases import ENGINES, _create, _drop, _url
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 HOOK = with_hook("{on: instance, run: /opt/ckpt.sh, timeout: 10m}")
 DUE_IN = timedelta(minutes=31)

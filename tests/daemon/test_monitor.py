@@ -30,7 +30,7 @@ from tests.store.databases import migrated_sqlite
 
 __all__ = ["migrated_sqlite"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
 METRICS = "metrics: [{{name: dcgm, kind: prometheus, url: '{url}', profile: dcgm, join: {{label: instance_id}}}}]\n"

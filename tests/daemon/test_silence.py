@@ -15,7 +15,7 @@ from costguard.testing.clock import FakeClock
 from tests.daemon.rig import HOUR, MINUTE, Cloud, configure, drive, start, told
 from tests.fakes.slack import SlackServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 WARNINGS = 2  # the ladder of the rig's policy: at once, and before the stop
 

@@ -14,7 +14,7 @@ from costguard.app.replay import gather
 from costguard.config.load import load
 from costguard.testing.clock import FakeClock
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 DAYS = 3
 
