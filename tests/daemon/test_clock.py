@@ -7,8 +7,9 @@ import pytest
 
 from costguard.app.app import App
 from costguard.app.once import run_once
+from costguard.domain.notice import NoticeKind
 from costguard.testing.clock import FakeClock
-from tests.daemon.rig import HOUR, MINUTE, Cloud, configure
+from tests.daemon.rig import HOUR, MINUTE, Cloud, configure, told
 from tests.fakes.slack import SlackServer
 
 
@@ -67,3 +68,29 @@ def test_what_changed_since_is_seen_before_the_stop(
     clock.advance(26 * MINUTE)
     run_once(set_right)
     assert cloud.stops() == []
+
+
+def test_a_clock_that_is_set_forward_shortens_no_grace(app: App, cloud: Cloud, clock: FakeClock) -> None:
+    """E08, J20: it was 25 minutes behind when people were warned; they have the whole half hour all the same."""
+    run_once(app)
+    began = clock.monotonic()
+    clock.jump(25 * MINUTE)
+    cloud.clock = clock
+    while clock.monotonic() - began < 45 * 60 and not cloud.stops():
+        clock.advance(2 * MINUTE)
+        run_once(app)
+    assert len(cloud.stops()) == 1
+    assert clock.monotonic() - began >= 30 * 60
+
+
+def test_a_leap_that_is_taken_back_is_told_of_once_at_most(app: App, clock: FakeClock, slack: SlackServer) -> None:
+    run_once(app)
+    clock.advance(MINUTE)
+    clock.jump(HOUR)
+    run_once(app)
+    clock.jump(-HOUR)
+    for _ in range(8):
+        clock.advance(MINUTE)
+        run_once(app)
+    warnings = [n for n in told(app.database) if n.kind is NoticeKind.WARN]
+    assert len(warnings) <= 2

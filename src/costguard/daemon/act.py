@@ -73,6 +73,7 @@ class Actor:
         LeaseLost when another process leads. A provider's trouble with one action leaves the others be.
         """
         self.lead.check()
+        self.cycle.leapt()
         self.carry_timers()
         self.confirm_warnings()
         if self._something_came_due():

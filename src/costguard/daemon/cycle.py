@@ -19,6 +19,7 @@ from costguard.daemon.lead import Leadership
 from costguard.daemon.snapshot import SnapshotBuilder
 from costguard.domain.action import Action, ActionState
 from costguard.domain.finding import Finding, Outcome
+from costguard.domain.ledger import LedgerEntry, LedgerKind
 from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import Snapshot
 from costguard.engine.close import CLEAR_AFTER
@@ -36,6 +37,8 @@ HOUR = timedelta(minutes=60)
 _TRIES = 3
 _CLOSED = (ActionState.DONE, ActionState.FAILED, ActionState.CANCELLED)
 RESTARTED = "restarted"
+# A clock that is kept by NTP never moves that far at once.
+_LEAP = timedelta(minutes=2)
 
 
 def new_id() -> str:
@@ -68,6 +71,7 @@ class Cycle:
     timers: Callable[[], None] = lambda: None
     peek: Callable[[Sequence[ResourceRef]], bool] = lambda refs: False
     last: Evaluation | None = field(default=None)
+    _seen: tuple[datetime, float] | None = field(default=None, init=False)
 
     def run(self) -> CycleResult:
         """One cycle. Raises LeaseLost when another process leads, StaleWrite when rows keep changing."""
@@ -80,8 +84,25 @@ class Cycle:
                     raise
         raise AssertionError("unreachable: the last try returns or raises")
 
+    def leapt(self) -> None:
+        """Notes that the clock was set forward, or the machine slept: a grace that has passed by the clock alone was
+        nobody's, so people are warned again."""
+        now, monotonic = self.clock.now(), self.clock.monotonic()
+        before, self._seen = self._seen, (now, monotonic)
+        if before is None:
+            return
+        ahead = now - before[0] - timedelta(seconds=monotonic - before[1])
+        if ahead <= _LEAP:
+            return
+        text = f"the clock leapt forward by {ahead.total_seconds() / 60:.0f} min: people are warned again"
+        _log.warning("%s", text)
+        with self.database.write() as conn:
+            kv.put(conn, RESTARTED, {"at": now.isoformat()}, now)
+            ledger.append(conn, [LedgerEntry(now, LedgerKind.SYSTEM, None, text)])
+
     def _once(self) -> CycleResult:
         token = self.lead.check()
+        self.leapt()
         started, began = self.clock.now(), self.clock.monotonic()
         snapshot, open_actions, facts = self._read(started)
         evaluation = evaluate(self.policies, snapshot)
@@ -162,9 +183,10 @@ def beginnings(conn: Connection, now: datetime) -> PlanFacts:
     since = now - timedelta(days=40)
     # A pause that ran out by itself has ended as much as one that somebody ended.
     ends = [p.resumed_at or p.until for p in levers.pauses(conn, since)]
+    if (restarted := kv.get(conn, RESTARTED)) is not None:
+        ends.append(datetime.fromisoformat(restarted["at"]))
+    # What lies ahead was written while the clock was.
     moments = [at for at in ends if at is not None and at <= now]
-    if (restored := kv.get(conn, RESTARTED)) is not None:
-        moments.append(datetime.fromisoformat(restored["at"]))
     return PlanFacts(restarted_at=max(moments, default=None), kept_until=levers.kept_until(conn, since, now))
 
 

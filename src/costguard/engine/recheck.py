@@ -89,7 +89,9 @@ def recheck(
     if verdict.answer is Answer.ALLOW and later is not None:
         verdict = _since_hook(replace(case, snapshot=later)) or verdict
     if verdict.answer is Answer.ALLOW and starts_again(action, resource, snapshot, facts):
-        verdict = defer(GuardCode.NOT_WARNED, "it was kept, or costguard was paused; people are warned again")
+        verdict = defer(
+            GuardCode.NOT_WARNED, "it was kept, costguard was paused, or its clock was set; people are warned again"
+        )
     owner = new_owner(action, ladder, resource, snapshot, settings)
     if verdict.answer is Answer.ALLOW and owner is not None:
         verdict = passed_on(owner)

@@ -48,7 +48,7 @@ _REPEATED = """
         WHERE later.account = staged.account AND later.row_key = staged.row_key AND later.rowid > staged.rowid
     )
 """
-_TELL_REPEATED = f"SELECT account, billed_cost_currency, billed_cost_nanos, exact {_REPEATED}"  # noqa: S608
+_TELL_REPEATED = f"SELECT account, billed_cost_currency, billed_cost_nanos, exact {_REPEATED}"
 _DROP_REPEATED = f"DELETE {_REPEATED}"
 
 

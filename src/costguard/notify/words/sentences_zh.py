@@ -105,7 +105,10 @@ LADDERS: tuple[Pair, ...] = (
     ("the resource is gone", "资源已不存在"),
     ("somebody started it again", "有人重新启动了它"),
     ("the policy does not match it any more", "它不再符合策略"),
-    ("it was kept, or costguard was paused; people are warned again", "它被保留过，或 costguard 暂停过；会重新预警"),
+    (
+        "it was kept, costguard was paused, or its clock was set; people are warned again",
+        "它被保留过，或 costguard 暂停过、时钟被拨动过；会重新预警",
+    ),
     ("the warning is too old; people are warned again", "预警已经过时；会重新预警"),
     ("the situation changed", "情况变了"),
     ("superseded", "已作废"),
