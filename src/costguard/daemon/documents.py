@@ -28,7 +28,7 @@ Document = dict[str, object]
 class FleetRow:
     """A resource with what costguard thinks of it. ``activity`` ∈ active, idle, unknown, off.
 
-    ``barred`` is the guard that will never let ``action`` act, whatever it waits for now.
+    ``barred`` is the guard that, as things are, will not let ``action`` act, whatever it waits for now.
     """
 
     resource: Resource

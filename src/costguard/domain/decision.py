@@ -72,8 +72,8 @@ class Verdict:
     """The guards' answer. ``until`` is set for a defer that ends at a known time (aware UTC).
 
     ``reason`` is one plain English sentence for logs, JSON and ``explain``; messages to people are
-    rendered from ``code`` in their language. ``never``: the guard that will deny it when its time has come, of a dry
-    run whose answer before that is ``not_due``.
+    rendered from ``code`` in their language. ``never``: the guard that denies it even when its time has come,
+    as things are, of a dry run whose answer before that is ``not_due``.
     """
 
     answer: Answer

@@ -359,6 +359,8 @@ _FOR_GOOD = (
     GuardCode.PROTECTED, GuardCode.FENCED, GuardCode.SELF, GuardCode.GROUP_MEMBER, GuardCode.UNSUPPORTED,
     GuardCode.SAVES_NOTHING, GuardCode.LOSES_DATA,
 )  # fmt: skip
+# What a promise for later leaves out as things are: work that goes on, and use that nobody can see.
+_AS_IT_IS = (*_FOR_GOOD, GuardCode.BUSY, GuardCode.UNKNOWN)
 _LAST = frozenset({GuardCode.NOT_ARMED, GuardCode.DRY_RUN})
 
 
@@ -387,9 +389,9 @@ def guard(case: Case) -> Verdict:
 
 
 def promised(case: Case, early: Verdict, at: datetime | None) -> Verdict:
-    """``early``, what it waits for until ``at`` (None: nobody knows), and whether a guard that time does not change
-    denies it even then."""
-    for code in _FOR_GOOD:
+    """``early``, what it waits for until ``at`` (None: nobody knows), and whether a guard that time alone does not
+    change denies it even then."""
+    for code in _AS_IT_IS:
         denied = _BY_CODE[code](case)
         if denied is not None and (denied.until is None or at is None or denied.until > at):
             return replace(early, never=code, reason=f"{early.reason}, and then it is refused: {denied.reason}")

@@ -226,6 +226,16 @@ def test_a_dry_run_is_not_due_before_its_time_and_only_says_dry_run_when_all_oth
     assert guard(case(dry=GuardCode.NOT_ARMED)).code is GuardCode.NOT_ARMED
 
 
+@pytest.mark.parametrize(
+    ("usage", "code"), [(busy(make_resource()), GuardCode.BUSY), ({}, GuardCode.UNKNOWN), (None, None)]
+)
+def test_a_dry_run_does_not_promise_a_stop_of_work(usage: Any, code: GuardCode | None) -> None:
+    """Still not due; but whoever reads it learns that the box would be left alone, as it would be for real."""
+    verdict = guard(case(policy=lifetime_policy(), usage=usage, due_at=NOW + MINUTE, dry=GuardCode.DRY_RUN))
+    assert (verdict.code, verdict.never) == (GuardCode.NOT_DUE, code)
+    assert (", and then it is refused: " in verdict.reason) is (code is not None)
+
+
 def test_every_guards_answer_is_listed_for_explain() -> None:
     given = case(make_resource(tags={"costguard": "keep"}, group="asg"), snapshot={"paused_until": NOW + HOUR})
     listed = dict(answers(given))
