@@ -56,8 +56,8 @@ def activity_of(resource: Resource, snapshot: Snapshot, tests: ActivityTests = U
     beat = snapshot.heartbeats.get(resource.ref)
     if beat is not None and beat > snapshot.now:
         zone = snapshot.timezone
-        until = f"{beat.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} ({zone})"
-        return Seen(Activity.ACTIVE, f"a job said that it is alive until {until}")
+        until = f"{beat.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M}"
+        return Seen(Activity.ACTIVE, f"a job said that it is alive until {until} ({zone})")
     required, optional = _readings(resource, snapshot, tests)
     signals = tuple((name, reading.proof, reading.max) for name, reading in (*required, *optional))
     busy = [name for name, proof, _ in signals if proof is Proof.BUSY]

@@ -52,7 +52,7 @@ def test_a_heartbeat_is_work_until_it_ends() -> None:
     assert seen(BOX, quiet(BOX), heartbeats={BOX.ref: NOW + MINUTE}) is Activity.ACTIVE
     told = activity_of(BOX, make_snapshot(BOX, heartbeats={BOX.ref: NOW + MINUTE}, timezone="Asia/Shanghai")).reason
     assert told == "a job said that it is alive until 2026-03-05 20:01 (Asia/Shanghai)"
-    assert translated(told, "zh") == "有任务报告自己会运行到 2026-03-05 20:01（Asia/Shanghai）"
+    assert translated(told, "zh") == "有任务报告自己会运行到北京时间 2026-03-05 20:01"
     assert seen(BOX, quiet(BOX), heartbeats={BOX.ref: NOW}) is Activity.IDLE
 
 

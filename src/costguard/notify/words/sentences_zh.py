@@ -65,6 +65,7 @@ GUARDS: tuple[Pair, ...] = (
 
 ACTIVITY: tuple[Pair, ...] = (
     ("a job said that it is alive until {at} UTC", "有任务报告自己会运行到{at} UTC"),
+    ("a job said that it is alive until {at} (Asia/Shanghai)", "有任务报告自己会运行到北京时间{at}"),
     ("a job said that it is alive until {at} ({zone})", "有任务报告自己会运行到{at}（{zone}）"),
     ("{metric} saw work in the last 30 min", "最近 30 分钟{metric}显示有负载"),
     ("no source is asked", "没有可看的数据来源"),

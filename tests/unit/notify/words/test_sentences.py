@@ -36,7 +36,7 @@ CORE = Path(costguard.__file__).parent
 ENGINE = [
     *(CORE / "engine" / f"{name}.py" for name in (
         "guard", "activity", "protection", "limits", "ladder", "walk", "close", "recheck", "plan", "lifecycle",
-        "events", "outlook", "explain", "fence",
+        "events", "outlook", "explain", "fence", "clusters",
     )),
     CORE / "rules" / "match.py", CORE / "daemon" / "act.py", CORE / "daemon" / "hooks.py",
 ]  # fmt: skip
@@ -138,7 +138,10 @@ def chinese(english: str, *names: str) -> str:
 
 
 # The table's own words: what no adapter says.
-_MADE_UP = ("prepaid", "full", "disableApiStop", "aws:autoscaling:groupName=a", "Env=Prod", "costguard=keep")
+_MADE_UP = (
+    "prepaid", "full", "disableApiStop", "aws:autoscaling:groupName=a", "Env=Prod", "costguard=keep",
+    "kubernetes.io/cluster/train",
+)  # fmt: skip
 
 
 def test_whatever_a_guard_answers_is_chinese() -> None:
@@ -185,7 +188,9 @@ def test_activity(usage: object, told: str) -> None:
 
 def test_a_heartbeat() -> None:
     seen = activity_of(BOX, make_snapshot(BOX, heartbeats={BOX.ref: NOW + HOUR}))
-    assert chinese(seen.reason) == "有任务报告自己会运行到 2026-03-05 13:00 UTC"
+    assert chinese(seen.reason) == "有任务报告自己会运行到北京时间 2026-03-05 21:00"
+    elsewhere = activity_of(BOX, make_snapshot(BOX, heartbeats={BOX.ref: NOW + HOUR}, timezone="Europe/Berlin"))
+    assert chinese(elsewhere.reason, "Europe/Berlin") == "有任务报告自己会运行到 2026-03-05 14:00（Europe/Berlin）"
 
 
 @pytest.mark.parametrize(
