@@ -10,8 +10,6 @@ from rich.cells import cell_len
 from tests.cli.cli import Answer, costguard, leaks
 from tests.web.stage import OPS_URL, Stage
 
-pytestmark = pytest.mark.slow
-
 ENV = {OPS_URL: "http://127.0.0.1:9/none"}
 COMMANDS = (
     "replay --since 7d", "backfill --since 1d", "spend --by owner", "spend --by account", "audit --offline",

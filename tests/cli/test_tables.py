@@ -18,8 +18,6 @@ from costguard.store import inventory
 from tests.cli.cli import costguard, process
 from tests.web.stage import HOSTILE, OPS_URL, Stage
 
-pytestmark = pytest.mark.slow
-
 ENV = {OPS_URL: "http://127.0.0.1:9/none"}
 TABLES = ("fleet", "findings", "actions", "ledger", "sources", "policies list", "notify dead", "explain warned")
 
