@@ -38,6 +38,11 @@ CATEGORIES = {
 }
 
 
+# No discount of anything: what is asked for them is their list price, as in a CUR. A commitment has none, because the
+# usage that it covers has; discounts have none, because they reduce one.
+_LISTED = frozenset({"Tax", "Support fee", "Refund", "Credit"})
+
+
 class BillingRole:
     """Charges of one account. `pages_read` counts what Cost Explorer bills for."""
 
@@ -94,7 +99,7 @@ class BillingRole:
     def _charge(
         self, day: date, service: str, record_type: str, billed: Money, effective: Money, estimated: bool
     ) -> Charge:
-        category = CATEGORIES.get(record_type, ChargeCategory.ADJUSTMENT)
+        category, zero = CATEGORIES.get(record_type, ChargeCategory.ADJUSTMENT), Money.zero(billed.currency)
         return Charge(
             account=self._api.account,
             row_key=f"ce:{day.isoformat()}:{service}:{record_type}",
@@ -105,7 +110,7 @@ class BillingRole:
             charge_category=category,
             billed_cost=billed,
             effective_cost=effective,
-            list_cost=billed if category is ChargeCategory.USAGE else Money.zero(billed.currency),
+            list_cost=billed if category is ChargeCategory.USAGE or record_type in _LISTED else zero,
             stage=Stage.ESTIMATED if estimated else Stage.FINAL,
             provider="aws",
             service_name=service,

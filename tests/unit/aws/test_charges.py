@@ -33,6 +33,7 @@ def test_record_types_are_kept_apart(aws: AwsConnection, server: AwsServer) -> N
         (day, EC2, "SavingsPlanNegation", "-40.00", "0"),
         (day, "Tax", "Tax", "1.23", "1.23"),
         (day, EC2, "Fee of 2027", "7.00", "7.00"),
+        (day, "AWS Support", "Support fee", "29.00", "29.00"),
     ]
     charges = list(aws.charges(MARCH, APRIL))
     assert [(c.charge_description, c.charge_category) for c in charges] == [
@@ -44,9 +45,13 @@ def test_record_types_are_kept_apart(aws: AwsConnection, server: AwsServer) -> N
         ("SavingsPlanNegation", ChargeCategory.ADJUSTMENT),
         ("Tax", ChargeCategory.TAX),
         ("Fee of 2027", ChargeCategory.ADJUSTMENT),
+        ("Support fee", ChargeCategory.PURCHASE),
     ]
-    assert total(c.billed_cost for c in charges) == (Money.of("27.23", "USD"),)
-    assert total(c.list_cost for c in charges) == (Money.of("140", "USD"),)
+    assert total(c.billed_cost for c in charges) == (Money.of("56.23", "USD"),)
+    assert {c.charge_description: c.list_cost.plain() for c in charges if c.list_cost} == {
+        "Usage": "100", "SavingsPlanCoveredUsage": "40", "Tax": "1.23", "Refund": "-5", "Credit": "-100",
+        "Support fee": "29",
+    }, "a tax or a fee is no negative discount"  # fmt: skip
     usage = charges[0]
     assert (usage.billed_cost, usage.effective_cost) == (Money.of("100", "USD"), Money.of("80", "USD"))
     assert (usage.charge_period_start, usage.charge_period_end) == (
