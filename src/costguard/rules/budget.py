@@ -141,7 +141,8 @@ def _gone_at(left: Money, resources: Sequence[Resource], snapshot: Snapshot, end
 
 
 def _percent(part: Money, whole: Money) -> float:
-    return round(part.nanos * 100 / whole.nanos, 1)
+    """In tenths, rounded down: what is 100 % has come to its step."""
+    return part.nanos * 1000 // whole.nanos / 10
 
 
 def _subject(book: _Book) -> Subject:

@@ -52,6 +52,13 @@ def test_steps_fire_as_spend_reaches_them() -> None:
     assert found == {"50%": "fires: step_reached", "80%": "fires: step_reached", "100%": "clear: below_step"}
 
 
+def test_what_is_used_is_never_rounded_up_to_a_step() -> None:
+    """99.99 % is not told as 100 % while its step is not reached."""
+    for amount, used in (("999.90", 99.9), ("1000", 100.0), ("799.99", 79.9), ("-0.01", -0.1)):
+        found = answers(when(), world(row("2026-06-02", amount)))
+        assert {a.evidence["used"] for a in found.values()} == {used}, amount
+
+
 def test_a_step_is_one_ladder_for_a_whole_period_and_another_in_the_next() -> None:
     """J01: one per budget, threshold and period, however often it is looked at."""
     rows = (row("2026-06-02", "900"), row("2026-07-02", "900"))
