@@ -30,6 +30,7 @@ CONFIG = """\
 version: 1
 database: sqlite:///costguard.db
 timezone: UTC
+language: en
 currency: CNY
 mode: dry_run
 accounts:

@@ -14,7 +14,17 @@ from zoneinfo import ZoneInfo
 
 from costguard.domain.charge import Charge, Stage
 from costguard.domain.money import Money
-from costguard.domain.resource import ChargeType, Ends, Gpus, Kind, Resource, ResourceRef, State, StopEffect
+from costguard.domain.resource import (
+    UNKNOWN_GPUS,
+    ChargeType,
+    Ends,
+    Gpus,
+    Kind,
+    Resource,
+    ResourceRef,
+    State,
+    StopEffect,
+)
 from costguard.domain.usage import Metric, Series, Statistic, UsageSample
 from costguard.errors import (
     AuthFailed,
@@ -219,7 +229,10 @@ class ReferenceConnection:
 
     def _resource(self, box: Box) -> Resource:
         sku = {sku.sku: sku for sku in self._cloud.skus}.get(box.facts.sku)
-        gpus = Gpus(sku.gpu_model, sku.gpu_count, sku.gpu_memory_mib) if sku and sku.gpu_model else None
+        if sku is None:
+            gpus: Gpus | None = UNKNOWN_GPUS
+        else:
+            gpus = Gpus(sku.gpu_model, sku.gpu_count, sku.gpu_memory_mib) if sku.gpu_model else None
         state = _WORDS.get(box.word, State.RUNNING if self._is("unknown is running") else State.UNKNOWN)
         started = box.started_at
         return Resource(
