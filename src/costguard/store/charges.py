@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Connection, case, delete, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, literal, or_, select
 
 from costguard.domain.charge import Balance, Charge
 from costguard.domain.time import day_mostly, local_midnight, midnight_after
@@ -126,7 +126,8 @@ def by_day(conn: Connection, start: datetime, end: datetime, zone: ZoneInfo) -> 
 def _that_count(conn: Connection, start: datetime, end: datetime) -> list[ColumnElement[bool]]:
     """Of the rows in [start, end) those without what a provider told of days that an imported file tells of as well.
 
-    A file reaches from the beginning of its billing period to the last charge that begins within it.
+    A file reaches from the beginning of its billing period to the last charge that begins within it; a day in which it
+    ends is the provider's once that tells more of it.
     """
     columns = table.c
     began = func.max(columns.charge_period_start)
@@ -141,15 +142,38 @@ def _that_count(conn: Connection, start: datetime, end: datetime) -> list[Column
         )
         .group_by(columns.account, columns.billing_period_start)
     )
-    return [
-        or_(
-            columns.import_id.is_not(None),
-            columns.account != account,
-            columns.charge_period_start < low,
-            columns.charge_period_start > high,
-        )
-        for account, low, high in conn.execute(imported)
-    ]
+    at, counted = columns.charge_period_start, list[ColumnElement[bool]]()
+    for account, low, high in conn.execute(imported).all():
+        told = columns.import_id.is_(None)
+        if (cut := _cut_short(conn, account, high)) is None:
+            counted.append(or_(~told, columns.account != account, at < low, at > high))
+            continue
+        begin, after = cut
+        theirs = and_(told, or_(at < low, at >= begin))
+        counted.append(or_(columns.account != account, theirs, and_(~told, or_(at < begin, at >= after))))
+    return counted
+
+
+def _cut_short(conn: Connection, account: str, high: datetime) -> tuple[datetime, datetime] | None:
+    """The provider's day in which a file ends before the day does, where the provider tells more of it by now."""
+    columns = table.c
+    mine, at, ends = columns.account == account, columns.charge_period_start, columns.charge_period_end
+    day = and_(mine, columns.import_id.is_(None), at <= high, ends > high, ends <= high + timedelta(days=1))
+    found = conn.execute(select(at, ends).where(day).order_by(at.desc(), ends).limit(1)).first()
+    if found is None:
+        return None
+    begin, after = found
+    told = columns.import_id.is_(None).label("told")
+    query = (
+        select(told, columns.billed_cost_currency, func.sum(columns.billed_cost_nanos), func.max(ends))
+        .where(mine, at >= begin, at < after)
+        .group_by(told, columns.billed_cost_currency)
+    )
+    sides = {bool(row[0]): row for row in conn.execute(query)}
+    provider, file = sides[True], sides.get(False)
+    if file is None or len({row[1] for row in sides.values()}) > 1 or file[3] >= after or provider[2] <= file[2]:
+        return None
+    return begin, after
 
 
 def first_day(conn: Connection, account: str) -> datetime | None:

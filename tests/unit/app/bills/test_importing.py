@@ -16,6 +16,7 @@ from costguard.domain.charge import Charge, ChargeCategory, Stage
 from costguard.domain.money import Money
 from costguard.errors import BillErrors, UsageError
 from costguard.store import charges, imports
+from costguard.testing.builders import make_charge
 from costguard.testing.clock import FakeClock
 from tests.unit.app.bills.made import cur, focus, text, write
 
@@ -63,6 +64,15 @@ def hours(count: int, **changes: object) -> list[dict[str, object]]:
             for n in range(count)
         )
     )
+
+
+def by_api(day: int, amount: str) -> Charge:
+    """A day's row as a provider's API tells it."""
+    start = NOVEMBER + timedelta(days=day)
+    return make_charge(
+        f"api-{day}", Money.of(amount, "USD"), charge_period_start=start, charge_period_end=start + timedelta(days=1),
+        billing_period_start=NOVEMBER, billing_period_end=NOVEMBER + timedelta(days=30),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
@@ -127,6 +137,23 @@ def test_what_an_import_tells_is_what_the_database_has(app: App, tmp_path: Path)
     assert told.rounded.plain() == billed(app) == "0.523456789"
     with app.database.read() as conn:
         assert imports.imports(conn) == (told,)
+
+
+def test_a_day_in_which_a_file_ends_is_the_providers_once_it_tells_more(app: App, tmp_path: Path) -> None:
+    """I06 I19: an export until eight in the morning is not all of that day for ever; until the provider's own bill has
+    come so far it is."""
+    import_bills(app, [write(tmp_path / "a.csv", hours(2 * 24 + 8, BilledCost="1"))])
+
+    def days(third: str) -> list[str]:
+        with app.database.write() as conn:
+            charges.put(conn, [by_api(n, third if n == 2 else "20") for n in range(4)])
+        lines = run_spend(app, month="2026-11", by="day")["lines"]
+        return [line["billed"]["amount"] for line in lines]
+
+    assert days("3") == ["24", "24", "8", "20"], "the file knows more"
+    assert days("23") == ["24", "24", "23", "20"]
+    import_bills(app, [write(tmp_path / "b.csv", hours(3 * 24, BilledCost="1"))])
+    assert days("25") == ["24", "24", "24", "20"], "a day that a file has whole is the file's"
 
 
 def test_several_files_are_one_import(app: App, tmp_path: Path) -> None:
@@ -245,14 +272,14 @@ def test_a_file_counts_instead_of_what_the_provider_told_of_the_same_days(app: A
     with app.database.write() as conn:
         charges.put(conn, [told(day) for day in (1, 2, 3)])
     import_bills(app, [write(tmp_path / "a.csv", hours(30, BilledCost="1"))])  # to the second day, 06:00
-    assert billed(app) == "60"  # 30 of the file, and the third day of the API
+    assert billed(app) == "84"  # the first day of the file, and of the API the second, which it knows whole, and third
     document = run_spend(app, by="day")
     assert [(line["key"][-2:], line["billed"]["amount"]) for line in document["lines"]] == [
-        ("01", "24"), ("02", "6"), ("03", "30"),
+        ("01", "24"), ("02", "30"), ("03", "30"),
     ]  # fmt: skip
     with app.database.write() as conn:
         assert charges.keep_only(conn, "prod", NOVEMBER, {"ce:1", "ce:2"}) == 1
-    assert billed(app) == "30"
+    assert billed(app) == "54"
 
 
 def test_the_ids_that_a_provider_told_count_where_none_is_configured(tmp_path: Path) -> None:
