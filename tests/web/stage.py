@@ -1,7 +1,7 @@
 """A small fleet after fifty minutes under two policies, as files: what pages, API and commands are tried on.
 
-It is run once, on a stepped clock that ends at the machine's present, and copied for each test that changes
-something. Two workers share one run.
+It is run on a stepped clock that ends at the machine's present, and copied for each test that changes something.
+Workers share it. Commands go by the machine's clock, so one that has become old is run anew for the next file of tests.
 """
 
 import fcntl
@@ -28,6 +28,7 @@ from tests.fakes.slack import SlackServer
 RAN = timedelta(minutes=50)
 HOSTILE = "<img src=x onerror=alert(1)>[red]&*_`|x"
 OPS_URL = "STAGE_OPS_URL"
+_FRESH = 600  # seconds
 
 _SKUS: dict[str, Any] = {
     "t4": {"vcpus": 8, "memory_gib": 31, "price": "7.966", "gpu": {"model": "NVIDIA T4", "memory_mib": 15360}},
@@ -174,16 +175,17 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    """The stage of this test run; to be read only."""
+    """A stage that ended not long ago; to be read only."""
 
     def make(folder: Path) -> None:
         ended = datetime.now(UTC).replace(microsecond=0)
         _run(folder, ended)
         (folder / "ended").write_text(ended.isoformat())
 
-    folder = once(tmp_path_factory, "stage", make)
+    # By twenty minutes after its end what was announced on it is due.
+    folder = once(tmp_path_factory, f"stage-{datetime.now(UTC).timestamp() // _FRESH:.0f}", make)
     return Stage(folder, datetime.fromisoformat((folder / "ended").read_text()))
 
 
