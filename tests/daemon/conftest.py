@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from costguard.testing.clock import FakeClock
+from tests.daemon.rig import Cloud
 from tests.fakes.dingtalk import DingTalkServer
 from tests.fakes.slack import SlackServer
 from tests.store.databases import (
@@ -24,6 +25,14 @@ __all__ = [
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@pytest.fixture
+def cloud(clock: FakeClock) -> Cloud:
+    """With one box; its own clock is right whatever the machine's does, when a test moves that apart."""
+    made = Cloud(clock)
+    made.add("a")
+    return made
 
 
 @pytest.fixture

@@ -14,14 +14,6 @@ from tests.fakes.slack import SlackServer
 
 
 @pytest.fixture
-def cloud(clock: FakeClock) -> Cloud:
-    """Its own clock is right all the time."""
-    cloud = Cloud(clock)
-    cloud.add("a")
-    return cloud
-
-
-@pytest.fixture
 def app(tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer) -> Iterator[App]:
     app = App.open(configure(tmp_path, slack.webhook_url), clock, connect=cloud.connect, threads=1)
     yield app

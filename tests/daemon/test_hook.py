@@ -17,13 +17,6 @@ HOOK = with_hook("{on: instance, run: /opt/ckpt.sh, timeout: 10m}")
 
 
 @pytest.fixture
-def cloud(clock: FakeClock) -> Cloud:
-    cloud = Cloud(clock)
-    cloud.add("a")
-    return cloud
-
-
-@pytest.fixture
 def app(tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer) -> Iterator[App]:
     config = configure(tmp_path, slack.webhook_url, policies=HOOK)
     app = App.open(config, clock, connect=cloud.connect, threads=1)

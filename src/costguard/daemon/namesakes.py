@@ -7,7 +7,7 @@ account of a provider. A promise that were lost on the way would end in a stop a
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from costguard.domain.resource import Kind, ResourceRef
 
@@ -23,7 +23,7 @@ class Namesakes:
     known: frozenset[ResourceRef]
     ids: Mapping[str, str | None]
 
-    def spread(self, said: Mapping[ResourceRef, T], rank: Callable[[T], object]) -> Mapping[ResourceRef, T]:
+    def spread(self, said: Mapping[ResourceRef, T], rank: Callable[[T], Any]) -> Mapping[ResourceRef, T]:
         """What was said of boxes, also under their other names; of two words for one box the higher in ``rank``."""
         if not said.keys() - self.known and not self._twice:
             return said
@@ -34,7 +34,7 @@ class Namesakes:
         for ref, word in said.items():
             for other in by_place.get(_place(ref), ()):
                 if self._same(ref.account, other.account):
-                    found[other] = max(found.get(other, word), word, key=rank)  # type: ignore[arg-type]
+                    found[other] = max(found.get(other, word), word, key=rank)
         return found
 
     @property

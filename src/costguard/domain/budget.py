@@ -10,6 +10,9 @@ from enum import StrEnum
 from costguard.domain.money import Money
 from costguard.domain.resource import ChargeType, ResourceRef, State
 
+# Begins the threshold of a step that a forecast reaches, not the spend.
+FORECAST = "forecast:"
+
 
 class Basis(StrEnum):
     LIST = "list"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.budget import FORECAST
 from costguard.domain.copies import copy_with
 from costguard.domain.decision import Decision, GuardCode, Verdict
 from costguard.domain.finding import Judgement, Outcome, Subject, SubjectType
@@ -16,7 +17,7 @@ from costguard.engine.effective import dry_run_code
 from costguard.engine.evaluate import Evaluation
 from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import defer, deny
-from costguard.engine.ladder import FORECAST, RELEASE_MARGIN, Ladder, restarted
+from costguard.engine.ladder import RELEASE_MARGIN, Ladder, restarted
 from costguard.engine.lifecycle import Transition, advance
 from costguard.engine.notices import NoticeRequest, request
 from costguard.engine.protection import keep_ended

@@ -11,13 +11,13 @@ from functools import cached_property
 from itertools import pairwise
 
 from costguard.domain.action import Action, ActionState
+from costguard.domain.budget import FORECAST
 from costguard.domain.copies import copy_with
 from costguard.domain.decision import GuardCode, Response
 from costguard.domain.finding import SubjectType
 from costguard.rules.lifetime import LifetimeWhen
 from costguard.rules.policy import Policy, Rung
 
-FORECAST = "forecast:"
 RELEASE_MARGIN = timedelta(hours=24)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
 
+from costguard.domain.budget import FORECAST
 from costguard.domain.finding import Finding, Judgement, Outcome, SubjectType, fingerprint
 from costguard.domain.money import Money
 from costguard.engine.evaluate import Evaluation, Prepared
-from costguard.engine.ladder import FORECAST, Ladder
+from costguard.engine.ladder import Ladder
 from costguard.rules.policy import Match, Policy, Rung
 
 _NOW = timedelta()

@@ -122,7 +122,9 @@ class Walk:
                 elif index != self.ladder.first_warning:
                     self._warn_again(index)
             elif index in self.passed:
-                self._line(LedgerKind.SYSTEM, f"told with {self.passed[index]}, which was reached at the same time")
+                step = f"{self.ready.policy.name} {self.finding.threshold}"
+                what = f"{step} is told with {self.passed[index]}, which was reached at the same time"
+                self._line(LedgerKind.SYSTEM, what)
             elif self.dry is not None:
                 self._line(LedgerKind.RECORDED, "would notify")
             else:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from costguard.domain.budget import Basis
+from costguard.domain.budget import FORECAST, Basis
 from costguard.domain.finding import EvidenceValue, Judgement, Outcome, Subject, SubjectType
 from costguard.domain.money import Money
 from costguard.domain.resource import Kind, Resource
@@ -27,7 +27,6 @@ from costguard.rules.policy import StopWhen, Texts
 from costguard.rules.spending import Period, PeriodName, Spending, counted, drivers, outliers, spending
 from costguard.rules.trend import outlook
 
-FORECAST = "forecast:"
 _BOXES = frozenset({Kind.VM, Kind.NOTEBOOK, Kind.JOB, Kind.ENDPOINT})
 _FEEDS = ("inventory", "charges")
 

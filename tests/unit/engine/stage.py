@@ -10,7 +10,7 @@ from costguard.domain.action import Action
 from costguard.domain.decision import Decision
 from costguard.domain.ledger import LedgerEntry
 from costguard.domain.resource import Resource, ResourceRef
-from costguard.domain.snapshot import Snapshot
+from costguard.domain.snapshot import Keep, Snapshot
 from costguard.domain.usage import Metric, UsageWindow, WindowSpec
 from costguard.engine.activity import WINDOW
 from costguard.engine.evaluate import evaluate
@@ -21,7 +21,7 @@ from costguard.engine.plan import Plan, PlanFacts, plan
 from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Policy
 from costguard.rules.registry import parse_policy
-from costguard.testing.builders import NOW, make_snapshot, make_windows
+from costguard.testing.builders import NOW, make_resource, make_snapshot, make_windows
 
 FOR = timedelta(minutes=45)
 MIN = timedelta(minutes=1)
@@ -142,3 +142,18 @@ class Cycles:
 
 def refs(resources: Iterable[Resource]) -> list[ResourceRef]:
     return [r.ref for r in resources]
+
+
+def warned(policies: list[Any] | None = None, box: Resource | None = None, **settings: Any) -> Cycles:
+    """A ladder whose warning was delivered at NOW."""
+    cycles = Cycles(policies or [idle_policy()], replace(SETTINGS, **settings))
+    cycles.cycle(snapshot_of(box or make_resource()))
+    for row in cycles.open:
+        cycles.deliver(NOW, row)
+    return cycles
+
+
+def keep_at(at: datetime, until: datetime) -> dict[str, Any]:
+    """The facts of a keep of the usual box."""
+    ref = make_resource().ref
+    return {"keeps": {ref: Keep(ref, until, "slack:U012", "training", at)}}

@@ -49,7 +49,7 @@ def test_steps_that_are_reached_at_once_are_told_once_by_the_highest() -> None:
     assert told(cycles) == ["notify 80%"]
     assert sorted((row.threshold, row.rung) for row in cycles.open) == [("50%", 1), ("80%", 1)]
     assert [line.text for line in cycles.ledger if "same time" in line.text] == [
-        "told with 80%, which was reached at the same time"
+        f"{cycles.open[0].policy} 50% is told with 80%, which was reached at the same time"
     ]
     cycles.cycle(at(START + 4 * HOUR, "300", "300", "300", "300"))
     assert told(cycles) == ["notify 80%", "notify 100%"]

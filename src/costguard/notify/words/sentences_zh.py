@@ -88,7 +88,10 @@ LADDERS: tuple[Pair, ...] = (
         "负责人换成了{owner}，还没有预警过：重新开始",
     ),
     ("the ladder starts again", "从预警重新开始"),
-    ("told with {step}, which was reached at the same time", "与 {step} 同时达到，只随它提醒一次"),
+    (
+        "{lower} is told with {step}, which was reached at the same time",
+        "{lower} 这一档与 {step} 同时达到，只提醒最高的一档",
+    ),
     ("found by {policy} (rule {rule})", "策略{policy}发现（规则{rule}）"),
     ("would {do}", "演练：本应{do}"),
     ("would warn again", "演练：本应再次预警"),
