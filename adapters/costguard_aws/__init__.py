@@ -5,7 +5,7 @@ imports no SDK; `connect` does.
 """
 
 from costguard.ports import AccountSpec, Adapter, Clock, Connection
-from costguard_aws.credentials import AwsCredentials
+from costguard_aws.credentials import AwsCredentials, AwsOptions
 
 
 def _connect(spec: AccountSpec, clock: Clock) -> Connection:
@@ -15,4 +15,4 @@ def _connect(spec: AccountSpec, clock: Clock) -> Connection:
     return AwsConnection(spec, clock)
 
 
-adapter = Adapter(package="costguard_aws", config=AwsCredentials, connect=_connect)
+adapter = Adapter(package="costguard_aws", config=AwsCredentials, connect=_connect, settings=AwsOptions)

@@ -4,9 +4,8 @@ Times are offsets from ``start`` (``-26h``, ``40m``, ``0m``). Prices are decimal
 hour. Nothing here knows what is happening; the world derives that.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -27,6 +26,7 @@ from costguard.domain.charge import ChargeCategory
 from costguard.domain.resource import ChargeType, Kind
 from costguard.domain.time import parse_duration
 from costguard.errors import ConfigError, ConfigErrors
+from costguard_simulated import scenario_path, started
 from costguard_simulated.errors import CODES
 from costguard_simulated.workload import KINDS_OF_WORK
 
@@ -333,9 +333,7 @@ def load(name: str, *, start: str | None = None, scale: int | None = None) -> Sc
 
     Raises ConfigErrors, each with its place in the file or its path in the document.
     """
-    path = Path(name)
-    if path.suffix not in {".yaml", ".yml"}:
-        path = Path(__file__).parent / f"{name}.yaml"
+    path = scenario_path(name)
     try:
         data = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except OSError as failure:
@@ -348,7 +346,10 @@ def load(name: str, *, start: str | None = None, scale: int | None = None) -> Sc
         ) from None
     if isinstance(data, dict):
         if start is not None:
-            data["start"] = _started(start, path)
+            try:
+                data["start"] = started(start)
+            except ValueError as failure:
+                raise ConfigErrors([ConfigError(str(failure), file=str(path), path="start")]) from None
         if scale is not None:
             data["scale"] = scale
     try:
@@ -362,13 +363,3 @@ def load(name: str, *, start: str | None = None, scale: int | None = None) -> Sc
                 for problem in failure.errors(include_url=False)
             ]
         ) from None
-
-
-def _started(text: str, path: Path) -> datetime:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
-        raise ConfigErrors([ConfigError(f"not an ISO 8601 time with a zone: {text!r}", file=str(path), path="start")])
-    return at

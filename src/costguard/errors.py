@@ -30,7 +30,7 @@ class CostguardError(Exception):
 
 
 class ConfigError(CostguardError):
-    """A mistake in a file at a place. ``str()`` is ``file:line:col: path: message (hint)``."""
+    """A mistake in a file at a place. ``str()`` is ``file:line:col: path: message (hint)``; line 0: the whole file."""
 
     def __init__(
         self,
@@ -47,10 +47,16 @@ class ConfigError(CostguardError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
         path = f"{self.path}: " if self.path else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{place}{path}{self.message}{hint}"
+        return f"{self.place}{path}{self.message}{hint}"
+
+    @property
+    def place(self) -> str:
+        """Where it is, as compilers write it: ``file:line:column: ``; empty for what is in no file."""
+        if not self.file:
+            return ""
+        return f"{self.file}:{self.line}:{self.column}: " if self.line else f"{self.file}: "
 
 
 class ConfigErrors(CostguardError):

@@ -238,12 +238,14 @@ class Adapter:
 
     ``package`` holds ``manifest.toml`` beside its ``__init__``; ``config`` is the pydantic model of
     ``accounts[].credentials``; ``connect`` imports the SDK and makes a connection without calling out.
-    Importing the package imports no SDK.
+    ``settings`` is the model of ``accounts[].options``; without one they are checked by nobody before the adapter reads
+    them. Importing the package imports no SDK.
     """
 
     package: str
     config: type[BaseModel]
     connect: Callable[[AccountSpec, Clock], Connection]
+    settings: type[BaseModel] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def told(error: CostguardError, language: Language) -> str:
 
 def place(error: CostguardError) -> str:
     """Where a mistake is, as compilers write it: ``file:line:column: ``; empty for what is in no file."""
-    return f"{error.file}:{error.line}:{error.column}: " if isinstance(error, ConfigError) and error.file else ""
+    return error.place if isinstance(error, ConfigError) else ""
 
 
 def _lines(error: CostguardError, language: Language) -> list[Text]:

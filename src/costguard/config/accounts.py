@@ -1,6 +1,6 @@
 """Accounts bound to their adapters: credentials checked by the adapter's own model, facts taken from its manifest."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -10,6 +10,7 @@ from costguard.config.settings import Account, Settings
 from costguard.config.yaml import Document, Loc
 from costguard.domain.snapshot import AccountFacts
 from costguard.errors import ConfigError
+from costguard.net.redact import Redactor
 from costguard.plugins import registry
 from costguard.plugins.manifest import Manifest
 from costguard.ports import AccountSpec
@@ -40,6 +41,7 @@ def check(document: Document, errors: list[ConfigError]) -> None:
         manifest = _manifest(account, document, ("accounts", index), errors) if account is not None else None
         if account is not None and manifest is not None:
             _credentials(account, manifest, document, ("accounts", index, "credentials"), errors)
+            _options(account, document, ("accounts", index, "options"), errors)
 
 
 def bind(
@@ -60,6 +62,7 @@ def bind(
             message = f"1 {currency} counts as {rates[currency][0][1]} {settings.currency}: set exchange_rates"
             warnings.append(document.error(("accounts", index, "currency"), message))
         credentials = _credentials(account, manifest, document, ("accounts", index, "credentials"), errors)
+        _options(account, document, ("accounts", index, "options"), errors)
         bound[account.name] = BoundAccount(
             spec=AccountSpec(
                 name=account.name,
@@ -116,12 +119,26 @@ def _credentials(
         errors.append(document.error(loc[:-1], failure.message))
         return None
     # An adapter's own sentence may quote what it was given.
-    errors += [_masked(error, plain.values()) for error in found]
+    hide = Redactor(plain[key] for key in manifest.credentials.secret if key in plain).text
+    errors += [_masked(error, hide) for error in found]
     return model
 
 
-def _masked(error: ConfigError, secrets: Iterable[str]) -> ConfigError:
-    message = error.message
-    for secret in sorted(secrets, key=len, reverse=True):
-        message = message.replace(secret, "***")
-    return ConfigError(message, file=error.file, line=error.line, column=error.column, path=error.path, hint=error.hint)
+def _options(account: Account, document: Document, loc: Loc, errors: list[ConfigError]) -> None:
+    """The adapter's own settings, where it says what they may be."""
+    if not account.options:
+        return
+    try:
+        model = registry.load(account.provider).settings
+    except ConfigError as failure:
+        if account.credentials is None:  # else it has been said
+            errors.append(document.error(loc[:-1], failure.message))
+        return
+    if model is not None:
+        problems.validate(model, document, loc, errors)
+
+
+def _masked(error: ConfigError, hide: Callable[[str], str]) -> ConfigError:
+    return ConfigError(
+        hide(error.message), file=error.file, line=error.line, column=error.column, path=error.path, hint=error.hint
+    )

@@ -65,6 +65,31 @@ def test_an_adapters_own_message_is_masked(tmp_path: Path, monkeypatch: pytest.M
         load(write(tmp_path, "{name: a, provider: aws, credentials: {access_key_id: x}}"), {})
 
 
+def test_what_is_no_secret_is_quoted_and_masks_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        load(write(tmp_path, "{name: a, provider: simulated, credentials: {scenario: nosuch, scale: x}}"), {})
+    assert "4:60: accounts[0].credentials.scenario: there is no scenario 'nosuch': write startup" in str(caught.value)
+    assert "accounts[0].credentials.scale: a whole number is expected" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("account", "told"),
+    [
+        ("provider: simulated, options: {scenario: nosuch}", "options.scenario: there is no scenario 'nosuch'"),
+        ("provider: simulated, options: {start: yesterday}", "options.start: not an ISO 8601 time with a zone"),
+        ("provider: simulated, options: {scal: 2}", "options.scal: unknown key (did you mean scale?)"),
+        ("provider: aws, options: {hibernate: 'yes'}", "options.hibernate: true or false is expected"),
+    ],
+)
+def test_the_settings_of_an_adapter_are_checked_at_their_place(tmp_path: Path, account: str, told: str) -> None:
+    """A scenario that does not exist was a file of line 0 to `run`, and fine to `check`."""
+    with pytest.raises(ConfigErrors) as caught:
+        load(write(tmp_path, f"{{name: a, {account}}}"), {})
+    (error,) = caught.value.errors
+    assert (error.line, error.path.split(".")[0]) == (4, "accounts[0]")
+    assert f"accounts[0].{told}" in str(error)
+
+
 def test_an_sdk_that_is_missing_is_an_error_at_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "missing_sdk", lambda provider: "provider 'aws' needs boto3: pip install …")
     with pytest.raises(ConfigErrors, match=r"4:25: accounts\[0\].provider: provider 'aws' needs boto3"):

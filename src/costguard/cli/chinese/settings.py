@@ -117,6 +117,11 @@ SETTINGS: tuple[Pair, ...] = (
     ("its manifest is that of {name}", "它的清单文件是 {name} 的"),
     ("provider {name} needs {list}: pip install {extra}", "云厂商 {name} 需要 {list}：pip install {extra}"),
     ("account {name}: no cloud {cloud} in scenario {scenario}", "账号 {name}：剧本 {scenario} 里没有云 {cloud}"),
+    (
+        "there is no scenario {name}: write {list}, or the path of a .yaml file",
+        "没有剧本 {name}：请写 {list}，或一个 .yaml 文件的路径",
+    ),
+    ("not an ISO 8601 time with a zone: {value}", "不是带时区的 ISO 8601 时间：{value}"),
     # Credentials.
     ("access_key_id and access_key_secret belong together", "access_key_id 与 access_key_secret 要一起写"),
     (
