@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,7 @@ def test_db_upgrade_check_backup_and_restore(stage: Stage, env: dict[str, str], 
     code, text = db("restore", str(tmp_path / "copy.db"))
     assert code == 0
     assert "costguard resume" in text
+    assert re.search(r"kept as (\S+\.before-restore); to go back: `costguard db restore \1`", text)
     actions = costguard("actions", "--json", "-c", str(stage.config), env=env).document["actions"]
     assert {a["state"] for a in actions} <= {"cancelled", "done", "superseded", "failed"}
     assert costguard("resume", "-c", str(stage.config), env=env).code == 0

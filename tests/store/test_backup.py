@@ -82,13 +82,26 @@ def test_restore_ends_what_was_open_and_pauses(sqlite_database: Database, tmp_pa
     assert (tmp_path / "costguard.db.before-restore").is_file()
 
 
+def test_one_can_go_back_to_what_a_restore_replaced(sqlite_database: Database, tmp_path: Path) -> None:
+    """The second restore kept its database in the very file that it was to restore."""
+    sqlite_database.backup(tmp_path / "copy.db")
+    with sqlite_database.write() as conn:
+        kv.put(conn, "later", {"n": 1}, NOW)
+    kept = sqlite_database.restore(tmp_path / "copy.db", now=NOW, by="cli:root")
+    assert kept == tmp_path / "costguard.db.before-restore"
+    again = sqlite_database.restore(kept, now=NOW, by="cli:root")
+    assert again == tmp_path / "costguard.db.before-restore-2"
+    with sqlite_database.read() as conn:
+        assert kv.get(conn, "later") == {"n": 1}
+
+
 def test_restore_into_an_empty_place(sqlite_database: Database, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     with sqlite_database.write() as conn:
         kv.put(conn, "a", {"n": 1}, NOW)
     sqlite_database.backup(copy)
     fresh = Database(f"sqlite:///{tmp_path / 'fresh.db'}")
-    fresh.restore(copy, now=NOW, by="cli:root")
+    assert fresh.restore(copy, now=NOW, by="cli:root") is None
     with fresh.read() as conn:
         assert kv.get(conn, "a") == {"n": 1}
         assert levers.paused_until(conn, NOW) == levers.FOREVER

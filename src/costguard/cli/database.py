@@ -69,12 +69,15 @@ def restore(
 ) -> None:
     """Put a backup in the database's place. Open actions are cancelled, and costguard starts paused.
 
-    When everything looks right, `costguard resume` starts every ladder anew, with a fresh warning.
+    What was there is kept beside it and named; restore that file to go back. When everything looks right,
+    `costguard resume` starts every ladder anew, with a fresh warning.
     """
     from costguard.net.clock import SystemClock
     from costguard.store.database import Database
 
     loaded = load_config(ctx, config)
     on, database = screen(False, spoken(ctx, loaded)), Database(loaded.database_url())
-    database.restore(file, now=SystemClock().now(), by=person())
+    kept = database.restore(file, now=SystemClock().now(), by=person())
     on.say(on.t("db.restored"))
+    if kept is not None:
+        on.say(on.t("db.kept", path=kept))

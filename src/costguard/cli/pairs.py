@@ -121,6 +121,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "已恢复；未完成的动作已取消，costguard 处于紧急暂停。确认无误后运行 `costguard resume`",
         "restored; open actions are cancelled and costguard is paused. `costguard resume` when all is well",
     ),
+    "db.kept": (
+        "原来的数据库保留在 {path}；要退回去：`costguard db restore {path}`",
+        "the database that was there is kept as {path}; to go back: `costguard db restore {path}`",
+    ),
     "kind": ("类型", "KIND"),
     "channel": ("渠道", "CHANNEL"),
     "notice.warn": ("预警", "warn"),

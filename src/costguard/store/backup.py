@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -60,6 +61,13 @@ def before_migration(path: Path, revision: str) -> None:
     )
     for old in copies[:-KEPT]:
         old.unlink()
+
+
+def beside(path: Path, what: str) -> Path:
+    """A name beside the database that is free: the file that is restored may be what an earlier restore kept."""
+    first = path.with_name(f"{path.name}.{what}")
+    more = (first.with_name(f"{first.name}-{number}") for number in count(2))
+    return next(name for name in chain([first], more) if not name.exists())
 
 
 def refuse_unsound(path: Path) -> None:

@@ -135,24 +135,27 @@ class Database:
         """A consistent copy of a SQLite database while it is in use. Raises UsageError for Postgres."""
         backup.copy(self._sqlite_file("backup"), path)
 
-    def restore(self, path: Path, *, now: datetime, by: str) -> None:
+    def restore(self, path: Path, *, now: datetime, by: str) -> Path | None:
         """Puts a backup in the place of a SQLite database; open actions are cancelled, and it starts paused.
 
-        What was there is kept beside it as ``….before-restore``. Raises StoreError for a file that is no sound
+        What was there is kept beside it as ``….before-restore``, where that is taken as ``….before-restore-2`` and so
+        on; returns that file, None where there was no database. Raises StoreError for a file that is no sound
         costguard database and while a daemon holds the lease, UsageError for Postgres, SchemaBehind for a newer one.
         """
         live = self._sqlite_file("restore")
         backup.refuse_unsound(path)
-        token = 0
+        token, kept = 0, None
         if live.exists():
             with self.read() as conn:
                 token = backup.token_unless_led(conn, now) if schema.current(conn) else 0
-            backup.copy(live, live.with_name(live.name + ".before-restore"))
+            kept = backup.beside(live, "before-restore")
+            backup.copy(live, kept)
         self._engine.dispose()
         backup.copy_into(path, live)
         self.upgrade()
         with self.write() as conn:
             backup.settle(conn, now=now, by=by, token=token)
+        return kept
 
     def close(self) -> None:
         """Closes every connection; the object can be used again."""

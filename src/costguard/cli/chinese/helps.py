@@ -301,7 +301,9 @@ CARE: tuple[Pair, ...] = (
         "用备份恢复数据库。未完成的动作会取消，costguard 启动后处于紧急暂停。",
     ),
     (
-        "When everything looks right, `costguard resume` starts every ladder anew, with a fresh warning.",
+        "What was there is kept beside it and named; restore that file to go back. When everything looks right, "
+        "`costguard resume` starts every ladder anew, with a fresh warning.",
+        "原来的数据库保留在旁边，会写明文件名；恢复那个文件就能退回去。"
         "确认无误后，`costguard resume` 让所有动作从头开始，重新预警。",
     ),
     ("A backup.", "备份文件。"),
