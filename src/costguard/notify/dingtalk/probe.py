@@ -65,4 +65,5 @@ def _permissions(api: DingTalkApi, cards: bool) -> Iterator[ChannelProbe]:
 
 
 def _wrong(text: str, error: ApiError) -> ChannelProbe:
-    return ChannelProbe(f"{text}: {error.code}: {error.detail}", False, error.hint or "")
+    told = f"{error.code}: {error.detail}" if error.code else error.detail
+    return ChannelProbe(f"{text}: {told}", False, error.hint or "")

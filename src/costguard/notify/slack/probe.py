@@ -7,6 +7,7 @@ from costguard.notify.slack.api import SlackApi, SlackError
 from costguard.ports import ChannelProbe
 
 _APP = "add it to the app (OAuth & Permissions) and install it again"
+_REACH = "check DNS, proxy, firewall and the channel's endpoint, then try again"
 
 
 def probe(api: SlackApi, app_token: str | None, *, listens: bool) -> Iterator[ChannelProbe]:
@@ -46,7 +47,11 @@ def _scopes(granted: frozenset[str], listens: bool) -> Iterator[ChannelProbe]:
 
 
 def _failed(what: str, error: SlackError) -> ChannelProbe:
-    return ChannelProbe(f"{what}: {error.code}: {error.detail}", False, error.hint or "")
+    """Refused, or not answered: then nothing is known of it, and there is no word of Slack's either."""
+    told = f"{error.code}: {error.detail}" if error.code else error.detail
+    if error.reason in ("timeout", "server", "rate"):
+        return ChannelProbe(f"{what} could not be checked: {told}", False, error.hint or _REACH)
+    return ChannelProbe(f"{what}: {told}", False, error.hint or "")
 
 
 def _word(answer: Any, key: str) -> str:

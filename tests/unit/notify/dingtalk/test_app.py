@@ -39,10 +39,8 @@ OWNER = "zw01"
 
 
 def app(server: DingTalkApi, **fields: Any) -> DingTalkApp:
-    given = {"name": "dev", "conversation": GROUP, "card_template": TEMPLATE, **fields}
-    config = DingTalkAppConfig(
-        client_id=SecretStr(CLIENT_ID), client_secret=SecretStr(CLIENT_SECRET), endpoint=server.url, **given
-    )
+    given = {"name": "dev", "conversation": GROUP, "card_template": TEMPLATE, "endpoint": server.url, **fields}
+    config = DingTalkAppConfig(client_id=SecretStr(CLIENT_ID), client_secret=SecretStr(CLIENT_SECRET), **given)
     return DingTalkApp(config, server.clock, HttpClient(deadline=timedelta(seconds=2)))
 
 

@@ -79,3 +79,8 @@ def test_what_cannot_be_told_is_no_fault(server: DingTalkApi) -> None:
 
 def test_an_unknown_group_says_how_to_make_it_known(server: DingTalkApi) -> None:
     assert "speak to the robot" in told(list(app(server, conversation=None).probe()))[False]
+
+
+def test_out_of_reach_names_no_code(server: DingTalkApi) -> None:
+    (only,) = app(server, endpoint="http://127.0.0.1:9").probe()
+    assert (only.fine, only.text) == (False, "no access token: POST 127.0.0.1: cannot connect")

@@ -64,3 +64,11 @@ def test_a_token_that_is_refused_is_the_end_of_it(slack: SlackApi) -> None:
     assert (told.fine, told.text) == (False, "the token: invalid_auth: Slack refused the token")
     (told,) = probe(slack, token=APP_TOKEN)
     assert "not_allowed_token_type" in told.text
+
+
+def test_slack_out_of_reach_says_nothing_of_the_token(slack: SlackApi) -> None:
+    (told,) = probe(slack, endpoint="http://127.0.0.1:9/", app_token=APP_TOKEN)
+    assert told == ChannelProbe(
+        "the token could not be checked: POST 127.0.0.1: cannot connect", False,
+        "check DNS, proxy, firewall and the channel's endpoint, then try again",
+    )  # fmt: skip
