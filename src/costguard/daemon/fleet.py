@@ -32,6 +32,7 @@ _NEVER = "fleet/never"
 _POINTS = 2_000
 _RECENT = timedelta(hours=24)
 OFF = "off"
+_ENDING = frozenset({State.STOPPING, State.STOPPED})
 # The guards' codes of a ladder that only waits for its time.
 TIMED = frozenset({GuardCode.OK, GuardCode.NOT_DUE, GuardCode.NOT_WARNED, GuardCode.DRY_RUN, GuardCode.NOT_ARMED})
 
@@ -40,7 +41,7 @@ TIMED = frozenset({GuardCode.OK, GuardCode.NOT_DUE, GuardCode.NOT_WARNED, GuardC
 class Burn:
     """What the fleet costs per hour at ``at``, in the reporting currency, by activity of the box.
 
-    ``apart`` are amounts of currencies without a rate.
+    A box that stops, or is off and billed all the same, is idle. ``apart`` are amounts of currencies without a rate.
     """
 
     at: datetime
@@ -67,6 +68,8 @@ def see(snapshot: Snapshot) -> tuple[Mapping[ResourceRef, tuple[str, str]], Burn
                 activity = found.activity.value
                 seen[resource.ref] = (activity, found.reason)
             else:
+                # What is billed while it stops, or although it is off, does no work. One that starts may soon.
+                activity = (Activity.IDLE if resource.state in _ENDING else Activity.UNKNOWN).value
                 seen[resource.ref] = (OFF, "")
         elif resource.depends_on:
             # A disk or address works for the box it is attached to.

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from costguard.app.app import App
-from costguard.daemon.fleet import _ladders, fleet
+from costguard.daemon.fleet import OFF, _ladders, fleet, see
 from costguard.domain.action import Action, ActionState
 from costguard.domain.decision import GuardCode, Response
-from costguard.testing.builders import HOUR, MINUTE, NOW, make_action
+from costguard.domain.money import Money
+from costguard.domain.resource import ChargeType, State
+from costguard.testing.builders import HOUR, MINUTE, NOW, make_action, make_resource, make_snapshot
 from costguard.testing.clock import FakeClock
 from tests.daemon.rig import IDLE, Cloud, configure, start
 from tests.unit.daemon.test_levers import only
@@ -122,3 +124,17 @@ def test_the_second_policys_ladder_ends_in_plain_words(
         assert found["idle-too"].reason == "it is off now: nothing is left for this policy to do"
     finally:
         two.close()
+
+
+def test_a_box_whose_stop_is_under_way_is_no_box_without_data() -> None:
+    """What it costs until then is known; the chart had a grey bump at each stop."""
+    boxes = [
+        make_resource("stopping", state=State.STOPPING),
+        make_resource("prepaid", state=State.STOPPED, charge_type=ChargeType.PREPAID),
+        make_resource("starting", state=State.PENDING),
+    ]
+    seen, burn = see(make_snapshot(*boxes))
+    assert {what for what, _ in seen.values()} == {OFF}
+    price = boxes[0].price
+    assert price is not None
+    assert (burn.active, burn.idle, burn.unknown) == (Money.zero("CNY"), price + price, price)
