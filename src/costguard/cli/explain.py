@@ -1,18 +1,18 @@
 """explain: why a resource is treated as it is, and what an action rested on."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
-from costguard.cli.console import Column, money, span
+from costguard.cli import evidence
+from costguard.cli.console import Column, money
 from costguard.cli.context import AsJson, Backend, ConfigFile, Server, screen
 from costguard.cli.story import Story
 from costguard.cli.tables import View, money_of, name_of
-from costguard.cli.words import evidence_name, rule
+from costguard.cli.words import rule
 from costguard.domain.codec import decode, instant
-from costguard.domain.money import Money
 from costguard.notify.doc import Doc
 from costguard.notify.story import clean, cut
 from costguard.notify.words import words
@@ -98,18 +98,14 @@ class _Rested(View):
             "\n" + t("rested.no_messages"),
         )  # fmt: skip
         self.screen.say("\n" + t("rested.evidence"), "bold")
-        self.screen.facts(
-            ("", evidence_name(key, self.language) + self.screen.colon + self._plain(value))
-            for key, value in sorted(action["evidence"].items())
-        )
+        self.screen.facts(evidence.lines(action["evidence"], self.language, _seen(action), self.zone))
 
     def _head(self, document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         action, t = document["action"], self.t
         named = rule(action["rule"], self.language)
         yield t("label.action"), t("rested.of", id=action["id"], policy=action["policy"], rule=named)
         facts = {"rule": action["rule"], "evidence": action["evidence"], "since": action["since"]}
-        # As of the last time that it was looked at: "for 45 min" then, not since.
-        seen = decode(action["executed_at"] or action["updated_at"])
+        seen = _seen(action)
         yield t("label.why"), words(self.language).evidence(Doc({**facts, "at": instant(seen)}), seen, self.zone)
         if action["reason"]:
             yield t("label.now"), self.say(action["reason"])
@@ -128,16 +124,10 @@ class _Rested(View):
     def _note(self, message: Mapping[str, Any]) -> str:
         return self.t("rested.digested") if message["reason"] == "digested" else self.say(message["error"] or "")
 
-    def _plain(self, value: Any) -> str:
-        """A value of evidence for a terminal."""
-        match value:
-            case {"amount": str(amount), "currency": str(currency)}:
-                return str(Money.of(amount, currency))
-            case {"seconds": int() | float()}:
-                return span(timedelta(seconds=value["seconds"]), self.language)
-            case list():
-                return self.screen.list_comma.join(self._plain(item) for item in value)
-        return self.t("rested.unknown") if value is None else str(value)
+
+def _seen(action: Mapping[str, Any]) -> datetime:
+    """The last time that it was looked at: "for 45 min" then, not since."""
+    return decode(action["executed_at"] or action["updated_at"])  # type: ignore[no-any-return]
 
 
 def _last_lines(output: str | None) -> list[str]:

@@ -85,11 +85,6 @@ def metric_name(metric: str, language: Language) -> str:
     return zh if language == "zh" else en
 
 
-def evidence_name(key: str, language: Language) -> str:
-    """What a value of evidence is; in English by its own key."""
-    return terms_zh.EVIDENCE.get(key, key) if language == "zh" else key
-
-
 def state(name: str, language: Language) -> str:
     """The state of a resource; in English by its own name."""
     return terms_zh.LIFE.get(name, name) if language == "zh" else name
