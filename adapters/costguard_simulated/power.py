@@ -5,15 +5,18 @@ A call is refused in the moment's state exactly as a provider would; what it sta
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from costguard.domain.resource import ChargeType, Kind, Resource, ResourceRef, State, StopEffect
 from costguard.domain.snapshot import PowerEvent
 from costguard.ports import CommandResult, PowerResult
+from costguard_simulated import onsite
 from costguard_simulated.client import Client
 from costguard_simulated.effects import STOPPABLE, stop_effect
 from costguard_simulated.fleet import Machine
 from costguard_simulated.inventory import Inventory
 from costguard_simulated.journal import Entry
+from costguard_simulated.scenario import Hook
 from costguard_simulated.workload import seed_of
 
 _OUTPUT_LIMIT = 4096
@@ -118,7 +121,8 @@ class PowerSwitch:
         ]
 
     def run_command(self, ref: ResourceRef, command: str, timeout: timedelta, token: str) -> str:
-        """Starts the machine's hook of the scenario, whatever the command says. Returns the run's id."""
+        """Starts the machine's hook of the scenario, whatever the command says, or costguard's own look at it. Returns
+        the run's id."""
         run_id = f"run-{seed_of(ref.id, token):016x}"
 
         def effect() -> str:
@@ -140,7 +144,7 @@ class PowerSwitch:
         return self._result(machine, entry, self._client.now())
 
     def _result(self, machine: Machine, entry: Entry, now: datetime) -> CommandResult:
-        hook, passed = machine.spec.hook, now - entry.at
+        hook, passed = self._played(machine, entry), now - entry.at
         timeout = timedelta(seconds=float(entry.data.get("timeout") or 0))
         ends = timeout if hook.hangs or hook.takes > timeout else hook.takes
         states = self._client.world.timeline(machine).spans(frozenset({State.RUNNING}), entry.at, entry.at + ends)
@@ -153,6 +157,18 @@ class PowerSwitch:
         if ends == timeout:
             return CommandResult("timed_out")
         return CommandResult("finished", hook.exit_code, hook.output[:_OUTPUT_LIMIT])
+
+    def _played(self, machine: Machine, entry: Entry) -> Hook:
+        """What the command does: a look at the machine goes before its hook, where it has both."""
+        command, hook = entry.data.get("command") or "", machine.spec.hook
+        if not command.startswith(onsite.MARK):
+            return hook
+        world = self._client.world
+        zone = ZoneInfo(world.scenario.timezone)
+        code, said = onsite.look(machine, world.timeline(machine), zone, command, entry.at)
+        if code or command.endswith(onsite.ALONE):
+            return Hook(exit_code=code, takes=onsite.TAKES, output=said, unreachable=hook.unreachable)
+        return hook.model_copy(update={"output": f"{said}\n{hook.output}"})
 
     def _runs(self, ref: ResourceRef) -> list[Entry]:
         entries = self._client.world.entries(self._client.cloud_name, ref.id)

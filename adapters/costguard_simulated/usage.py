@@ -16,9 +16,9 @@ from costguard.ports import UsageBatch
 from costguard_simulated.client import Client
 from costguard_simulated.fleet import Machine
 from costguard_simulated.inventory import gpu_cards
-from costguard_simulated.modes import IDLE_POWER, Mode, Range
 from costguard_simulated.scenario import Personality
-from costguard_simulated.workload import Segment, seed_of, segments
+from costguard_simulated.values import host, noise_of, of_one_card
+from costguard_simulated.workload import Segment, segments
 
 BATCH = 50
 _MINUTE = timedelta(minutes=1)
@@ -40,7 +40,6 @@ _DELAY: dict[Personality, timedelta] = {
     "aws": timedelta(seconds=120),
     "rack": timedelta(seconds=30),
 }
-_ZERO: Range = (0.0, 0.0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Row = tuple[int, Segment]
 
@@ -138,12 +137,12 @@ class UsageReader:
             rows = [row for row in rows if row[0] <= stop]
         source = _SOURCE[self._personality][0]
         mean = self._personality == "tencent"
-        noises = [_noise(seed_of(machine.seed, metric, card)) for card in range(cards)]
+        noises = [noise_of(machine, metric, card) for card in range(cards)]
         if mean:
             whole = Series(ref, metric, None, source, Statistic.MEAN, cards)
 
             def over_cards(at: int, segment: Segment) -> float:
-                values = [_card(metric, segment, card, at, noises[card](at), mean=True) for card in range(cards)]
+                values = [of_one_card(metric, segment, card, at, noises[card](at), mean=True) for card in range(cards)]
                 return round(sum(values) / cards, 2)
 
             out += grid.samples(whole, rows, over_cards)
@@ -151,7 +150,7 @@ class UsageReader:
         for card in range(cards):
 
             def of_card(at: int, segment: Segment, card: int = card) -> float:
-                return round(_card(metric, segment, card, at, noises[card](at), mean=False), 1)
+                return round(of_one_card(metric, segment, card, at, noises[card](at), mean=False), 1)
 
             out += grid.samples(Series(ref, metric, card, source, Statistic.MAX), rows, of_card)
 
@@ -159,22 +158,13 @@ class UsageReader:
         self, machine: Machine, ref: ResourceRef, metric: Metric, rows: "list[Row]", grid: "_Grid",
         out: list[UsageSample],
     ) -> None:  # fmt: skip
-        noise, vcpus = _noise(seed_of(machine.seed, metric)), machine.sku.vcpus
+        noise = noise_of(machine, metric)
 
-        def cores(at: int, segment: Segment) -> float:
-            mode = segment.mode
-            low = mode.cores[0] + mode.core_share[0] * vcpus
-            high = mode.cores[1] + mode.core_share[1] * vcpus
-            return round(min(low + (high - low) * noise(at), float(vcpus)), 2)
-
-        def flow(at: int, segment: Segment) -> float:
-            mode = segment.mode
-            ranges = {Metric.NETWORK: mode.network, Metric.DISK: mode.disk, Metric.CONNECTIONS: mode.connections}
-            low, high = ranges[metric]
-            return round(low + (high - low) * noise(at), 2)
+        def value(at: int, segment: Segment) -> float:
+            return host(metric, segment, machine.sku.vcpus, noise(at))
 
         series = Series(ref, metric, None, _SOURCE[self._personality][1], Statistic.MEAN)
-        out += grid.samples(series, rows, cores if metric is Metric.CPU_CORES else flow)
+        out += grid.samples(series, rows, value)
 
 
 class _Grid:
@@ -215,43 +205,3 @@ def floor_minute(at: datetime) -> int:
 
 def ceil_minute(at: datetime) -> int:
     return -((_EPOCH - at) // _MINUTE)
-
-
-def _card(metric: Metric, segment: Segment, card: int, minute: int, noise: float, *, mean: bool) -> float:
-    mode = segment.mode
-    works = segment.cards is None or card < segment.cards
-    if works and mode.burst_every:
-        works = minute % mode.burst_every == segment.start % mode.burst_every
-    match metric:
-        case Metric.GPU_UTIL:
-            low, high = _util(mode, segment.level, mean=mean) if works else _ZERO
-        case Metric.GPU_MEMORY:
-            low, high = mode.memory if segment.cards is None or card < segment.cards else _ZERO
-        case _:
-            low, high = _power(mode, segment.level) if works else IDLE_POWER
-    return low + (high - low) * noise
-
-
-def _util(mode: Mode, level: float | None, *, mean: bool) -> Range:
-    if level is None:
-        return mode.gpu_mean if mean else mode.gpu_max
-    return (max(0.0, level - 2), min(100.0, level + 2)) if mean else (level, min(100.0, level + 8))
-
-
-def _power(mode: Mode, level: float | None) -> Range:
-    """A card that works at a level draws that share of what its mode adds to idling."""
-    if level is None:
-        return mode.power
-    low, high = ((full - IDLE_POWER[0]) * level / 100 + IDLE_POWER[0] for full in mode.power)
-    return low, high
-
-
-def _noise(salt: int) -> Callable[[int], float]:
-    """A hash of the minute, evenly spread over [0, 1): the same whenever and in whatever order it is asked for."""
-
-    def at(minute: int) -> float:
-        x = (minute * 0x9E3779B97F4A7C15 ^ salt) & 0xFFFFFFFFFFFFFFFF
-        x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
-        return (x >> 33) / 0x80000000
-
-    return at

@@ -65,7 +65,7 @@ def step(text: str, language: Language) -> str:
     if language == "en":
         return text
     said, notes = text, ""
-    for key in ("policies.hook", "policies.approved"):
+    for key in ("policies.look", "policies.hook", "policies.approved"):
         zh, en = WORDS[key]
         if en in said:
             said, notes = said.replace(en, ""), notes + zh

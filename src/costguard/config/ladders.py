@@ -46,6 +46,9 @@ def check(policy: Policy, document: Document, loc: Loc, errors: list[ConfigError
         if rung.delay is not None and rung.do is Response.SET_RELEASE_TIME and rung.delay < RELEASE_NOTICE:
             errors.append(document.error((*here, "in"), "the provider's timer destroys: it is at least 24h away"))
         _unused(rung, document, here, errors)
+        if rung.look and getattr(policy.when, "when_busy", "hold") == "stop":
+            message = "look holds the stop while the box works, and when_busy: stop says that work does not matter"
+            errors.append(document.error((*here, "look"), message, hint="leave look out", key=True))
         _spot(policy, rung, document, here, warnings)
         _quick(policy, rung, document, loc, warnings)
     if any(r.do is Response.WARN for r in policy.respond) and not any(r.do.acts for r in policy.respond):

@@ -31,8 +31,9 @@ from costguard.engine.close import TimerChange
 from costguard.engine.evaluate import Prepared, evaluate
 from costguard.engine.events import Event, EventKind, Look, event_for
 from costguard.engine.guard import deny
-from costguard.engine.lifecycle import Do, Transition, advance
+from costguard.engine.lifecycle import AFTER_BUSY, Do, Transition, advance
 from costguard.engine.notices import refused, request
+from costguard.engine.onsite import preparation, said
 from costguard.engine.plan import PlanFacts
 from costguard.engine.recheck import ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
@@ -40,6 +41,7 @@ from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, Sta
 from costguard.notify.route import delivered_at
 from costguard.notify.story import clean
 from costguard.ports import Clock, Power, PowerResult, Release, Tagging
+from costguard.rules.policy import Hook
 from costguard.store import actions, cycles, inventory, ledger, levers, outbox
 from costguard.store.database import Database
 
@@ -47,7 +49,6 @@ _log = logging.getLogger(__name__)
 
 # A call that another leader made may still be under way until its deadline; then its lease had to end first.
 _TAKE_OVER = timedelta(seconds=60)
-_HEARTBEAT_AFTER_BUSY = timedelta(hours=1)
 
 
 @dataclass
@@ -190,10 +191,9 @@ class Actor:
         return self.clock.now() > over + _TAKE_OVER
 
     def _goes_on(self, action: Action) -> bool:
-        ready = self._ready(action)
-        if ready is None or action.state is not ActionState.PREPARING:
+        if action.state is not ActionState.PREPARING:
             return False
-        hook = rung_of(action, ready).hook
+        hook = self._preparation(action)
         return hook is not None and hook.on_failure == "stop"
 
     def _do(self, change: Transition) -> Event | None:
@@ -230,7 +230,7 @@ class Actor:
             if change.saving and resource is not None:
                 savings.book(conn, stored, resource, self.builder.config.settings.timezone, now)
             if change.busy and stored.subject.ref is not None:
-                levers.heartbeat(conn, stored.subject.ref, now + _HEARTBEAT_AFTER_BUSY, by="hook", at=now)
+                levers.heartbeat(conn, stored.subject.ref, now + AFTER_BUSY, by="hook", at=now)
             if change.tell is not None:
                 self._tell(conn, stored, change.tell, now, why)
         if stored.state is not before.state:
@@ -278,19 +278,18 @@ class Actor:
         event = recheck(action, ready, snapshot, others, self.settings, matched, facts, self._since_hook(ref, action))
         if event.kind is not EventKind.HOLDS or ready is None:
             return event
-        hook = rung_of(action, ready).hook
+        hook = self._preparation(action)
         if action.state is ActionState.VALIDATING:
             return replace(event, hook=hook is not None, hook_timeout=hook.timeout if hook else None)
         return replace(event, token=secrets.token_hex(16), lease_token=self.lead.check())
 
     def _snapshot(self, ref: ResourceRef, action: Action) -> tuple[Snapshot, list[Action], PlanFacts]:
-        """The facts for one box; after a hook its usage ends where the hook began."""
+        """The facts for one box; after a hook its usage ends where the hook began (a look alone is no work)."""
         now = self.clock.now()
+        until = action.hook_started_at if self._hooked(action) else None
         rules = {self.policies[action.policy].policy.rule} if action.policy in self.policies else set()
         with self.database.read() as conn:
-            snapshot = self.builder.build(
-                conn, now, leader=self.lead.leads, refs=[ref], usage_until=action.hook_started_at, rules=rules
-            )
+            snapshot = self.builder.build(conn, now, leader=self.lead.leads, refs=[ref], usage_until=until, rules=rules)
             others = [*actions.open_actions(conn), *actions.executed_since(conn, now - HOUR)]
             return snapshot, others, beginnings(conn, now)
 
@@ -300,8 +299,8 @@ class Actor:
         Its result may be heard long after: by the next run, or by a daemon that was away.
         """
         ready, now = self._ready(action), self.clock.now()
-        hook = rung_of(action, ready).hook if ready is not None else None
-        if ready is None or hook is None or action.hook_started_at is None:
+        hook = self._preparation(action)
+        if ready is None or hook is None or action.hook_started_at is None or not self._hooked(action):
             return None
         over = action.hook_started_at + hook.timeout
         if now <= over:
@@ -316,8 +315,7 @@ class Actor:
             return self.builder.build(conn, self.clock.now(), leader=self.lead.leads)
 
     def _hook(self, action: Action) -> Event | None:
-        ready = self._ready(action)
-        hook = rung_of(action, ready).hook if ready else None
+        hook = self._preparation(action)
         if hook is None:
             return Event(EventKind.HOOK_FAILED, "the policy no longer has a hook")
         goes_on = hook.on_failure == "stop"
@@ -338,11 +336,12 @@ class Actor:
         if result.state == "finished" and result.exit_code == 0:
             return Event(EventKind.HOOK_SAVED, output=output)
         if result.state == "finished" and result.exit_code == BUSY:
-            return Event(EventKind.HOOK_BUSY, output=output)
-        said = clean(output.strip().partition("\n")[0])
+            saw = said(output)
+            return Event(EventKind.HOOK_BUSY, f"the box itself is at work: {saw}" if saw else "", output=output)
+        words = clean(output.strip().partition("\n")[0])
         reason = {
             "finished": f"exit code {result.exit_code}", "timed_out": "it took longer than its timeout",
-        }.get(result.state, said or "it could not be run")  # fmt: skip
+        }.get(result.state, words or "it could not be run")  # fmt: skip
         return Event(EventKind.HOOK_FAILED, reason, output=output, go_on=goes_on)
 
     def _call(self, action: Action) -> Event:
@@ -402,6 +401,15 @@ class Actor:
         """The policy that the row climbs; None when it is another one now, whose rungs mean other things."""
         ready = self.policies.get(action.policy)
         return ready if ready is not None and ready.hash == action.policy_hash else None
+
+    def _preparation(self, action: Action) -> Hook | None:
+        ready = self._ready(action)
+        return preparation(rung_of(action, ready), ready.activity) if ready is not None else None
+
+    def _hooked(self, action: Action) -> bool:
+        """Whether a hook of the user's runs before it, whose load is nobody's work."""
+        ready = self._ready(action)
+        return ready is not None and rung_of(action, ready).hook is not None
 
     def _more(self, action: Action) -> bool:
         ready = self._ready(action)

@@ -77,6 +77,7 @@ class Drafter:
                     action=action, resource=resource, do=request.do, now=now, timezone=zone, due_at=request.due_at,
                     due_in=request.due_in, owner=owner, owner_found_by=found_by, since_idle_cost=request.cost_so_far,
                     hook=hook.title if hook else None, hook_timeout=hook.timeout if hook else None,
+                    look=request.rung is not None and request.rung.look,
                     release_in=request.release_in, keep_max=self.keep_max, links=links,
                 )  # fmt: skip
             case NoticeKind.RESULT:

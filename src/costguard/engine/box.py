@@ -93,7 +93,8 @@ class Out:
 class Box:
     """``resource`` as it is in the replay now. ``rows`` are its open ladders, ``closed`` those that hold their finding.
 
-    ``events`` are the replay's own stops (True) and the starts that answer them (False).
+    ``events`` are the replay's own stops (True) and the starts that answer them (False). ``beat``: it counts as at work
+    until then, since a look at it found it so.
     """
 
     number: int
@@ -109,6 +110,7 @@ class Box:
     events: list[tuple[datetime, bool]] = field(default_factory=list)
     tracks: dict[Series, Track] = field(default_factory=dict)
     by_metric: dict[Metric, list[Track]] = field(default_factory=dict)
+    beat: datetime | None = None
     seen_use: bool = False
     _busy: dict[Levels, list[int]] = field(default_factory=dict)
     _last: dict[Levels, int] = field(default_factory=dict)

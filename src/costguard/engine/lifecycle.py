@@ -7,7 +7,7 @@ leaves a row that tells the next one what to look at.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from costguard.domain.action import Action, ActionState
@@ -31,6 +31,10 @@ class Do(StrEnum):
     HOOK = "hook"  # start the hook, then report HOOK_STARTED
     CALL = "call"  # call the provider once, with the row's token
     VERIFY = "verify"  # read live until ENDED or the deadline
+
+
+# A box whose hook says that it works counts as at work for so long.
+AFTER_BUSY = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +198,17 @@ def _hook_saved(step: _Step) -> Transition:
 
 def _hook_busy(step: _Step) -> Transition:
     """Exit 75: the box works. The ladder ends, and the idle clock starts again."""
-    changed = _ended(step, S.CANCELLED, LedgerKind.CANCELLED, "the hook says that it is busy", GuardCode.BUSY)
+    reason = step.event.reason or "the hook says that it is busy"
+    changed = _ended(step, S.CANCELLED, LedgerKind.CANCELLED, reason, GuardCode.BUSY)
     return replace(changed, action=replace(changed.action, hook_output=step.event.output), busy=True)
 
 
 def _hook_failed(step: _Step) -> Transition:
+    why = step.event.reason or "no answer in time"
     if step.event.go_on:
-        return _hook_saved(step)
-    return _failed(step, f"the hook failed: {step.event.reason or 'no answer in time'}")
+        line = step.line(LedgerKind.SYSTEM, f"{step.action.response.value} goes on without its hook: {why}")
+        return replace(_hook_saved(step), ledger=(line,))
+    return _failed(step, f"the hook failed: {why}")
 
 
 def _failed(step: _Step, why: str) -> Transition:

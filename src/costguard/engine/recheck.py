@@ -20,6 +20,7 @@ from costguard.engine.events import Event, EventKind
 from costguard.engine.guard import Case, answer_of, defer, deny, guard
 from costguard.engine.ladder import Ladder
 from costguard.engine.limits import Limits
+from costguard.engine.onsite import preparation
 from costguard.engine.plan import PlanFacts, new_owner, passed_on, starts_again
 from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Rung
@@ -115,7 +116,7 @@ def _since_hook(case: Case) -> Verdict | None:
     to see."""
     began = case.action.hook_started_at
     assert began is not None, "it had a hook"
-    hook = case.rung.hook
+    hook = preparation(case.rung, case.ready.activity)
     assert hook is not None, "the policy is the one that started it"
     unseen = case.snapshot.now > began + hook.timeout + WINDOW + _DELAY
     asked = (GuardCode.BUSY, GuardCode.UNKNOWN) if unseen else (GuardCode.BUSY,)

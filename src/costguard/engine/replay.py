@@ -2,7 +2,8 @@
 
 The same evaluate, plan and guards as in a cycle, asked again only when something that they read has changed: a box
 started or came to rest for long enough, samples are missing, an off time began, a rung is due. Every policy is
-replayed as if it were enforced and armed, a warning counts as delivered at once, a hook as saved.
+replayed as if it were enforced and armed, a warning counts as delivered at once, a hook as saved. A look at the box
+itself sees what the samples of its last minute show, whenever they were told.
 
 A stop takes its box out of the replay until it is next at work in that same run (somebody would have started it again
 then) or, when that run really ended first, until it really starts again. Tags, owners and locks are today's; keeps and
@@ -26,12 +27,12 @@ from costguard.domain.resource import Kind, ResourceRef, State
 from costguard.domain.snapshot import Snapshot, SourceState, SourceStatus
 from costguard.engine.box import Box, Out, levels_of
 from costguard.engine.evaluate import Evaluation, Prepared, evaluate, prepare, windows_needed
-from costguard.engine.events import Event, EventKind, Look
+from costguard.engine.events import Event, EventKind
 from costguard.engine.history import History, Run, Track, micros, moment
-from costguard.engine.lifecycle import advance
+from costguard.engine.lifecycle import AFTER_BUSY, advance
 from costguard.engine.looks import Climb, next_looks, off_edges
 from costguard.engine.plan import PlanFacts, plan
-from costguard.engine.recheck import ladder_of
+from costguard.engine.replay_call import carried_out
 from costguard.engine.replay_money import of_the_fleet, replay_money, unplayed
 from costguard.engine.replayed import Replayed, Stop, Warned
 from costguard.engine.settings import EngineSettings
@@ -343,6 +344,7 @@ class _Replay:
                 for source in ("inventory", "usage")
             ),
             power_events={b.resource.ref: b.power_events(now - _DAY) for b in boxes if b.events},
+            heartbeats={b.resource.ref: b.beat for b in boxes if b.beat is not None},
             spot_prices=history.spot_prices,
             on_demand_prices=history.on_demand_prices,
             exchange_rates=history.exchange_rates,
@@ -361,8 +363,11 @@ class _Replay:
             row = advance(row, Event(EventKind.WARNED, warning_id=row.warning_id), now, self.settings).action
             self.told.setdefault(row.id, _Told(row, now, row.code.value))
         if row.state is ActionState.VALIDATING:
-            row = self._carried_out(row, now)
-            self.executed.append(row if row.executed_at is not None else copy_with(row, executed_at=now))
+            row = carried_out(row, self.prepared[row.policy], box, now, self.settings, f"replay-{next(self.ids)}")
+            if row.state is ActionState.CANCELLED:
+                self._at_work(box, now)
+            else:
+                self.executed.append(row if row.executed_at is not None else copy_with(row, executed_at=now))
             if row.state is ActionState.DONE and row.response.ends_billing:
                 self._stopped(box, row, now)
                 return
@@ -374,17 +379,13 @@ class _Replay:
         else:
             self._over(row, "cleared", now)
 
-    def _carried_out(self, row: Action, now: datetime) -> Action:
-        """A call that works: both looks hold, the provider takes it, and the end is seen."""
-        more = row.rung + 1 < len(ladder_of(row, self.prepared[row.policy]).rungs)
-        for event in (
-            Event(EventKind.HOLDS),
-            Event(EventKind.HOLDS, token=f"replay-{next(self.ids)}"),
-            Event(EventKind.ACCEPTED),
-            Event(EventKind.LOOKED, look=Look.ENDED, more=more),
-        ):
-            row = advance(row, event, now, self.settings).action
-        return row
+    def _at_work(self, box: Box, now: datetime) -> None:
+        """A look at the box itself found it at work: it counts as that for a while."""
+        box.beat = now + AFTER_BUSY
+        whens = [self.prepared[name].policy.when for name in box.policies]
+        idle = [box.beat + when.length + box.longest_delay for when in whens if isinstance(when, IdleWhen)]
+        for mark in (now + self.history.step, box.beat, *idle):
+            self._wake(box, micros(mark))
 
     def _plan_next(
         self, box: Box, now: datetime, evaluation: Evaluation, verdicts: Mapping[str, Decision]

@@ -49,6 +49,7 @@ def warning_facts(
     stop_effect: StopEffect | None = None,
     hook: str | None = None,
     hook_timeout: timedelta | None = None,
+    look: bool = False,
     release_in: timedelta | None = None,
     keep_max: timedelta = timedelta(days=7),
     dry_run: bool = False,
@@ -56,6 +57,7 @@ def warning_facts(
 ) -> Facts:
     """A warning of a later ``do``. ``release_in`` (from delivery): when the provider's own timer would release the box.
 
+    ``look``: the box itself is looked at right before.
     ``due_in`` (from delivery) is for the first warning of a ladder, whose delivery starts the grace;
     ``due_at`` for later ones, when the time is fixed. ``owner_found_by`` says how the owner is known:
     ``tag owner=zw``, ``name zw-*``, ``creator``, ``account``, ``claim``. Costs left out are computed from
@@ -74,7 +76,8 @@ def warning_facts(
         do=do, due_at=due_at, due_in=due_in, owner=owner, owner_found_by=owner_found_by,
         price=price, since_cost=since_idle_cost, morning_cost=by_morning_cost,
         morning=next_morning(now, timezone),
-        effect=effect_of(effect), hook=hook, hook_timeout=hook_timeout, release_in=release_in, keep_max=keep_max,
+        effect=effect_of(effect), hook=hook, hook_timeout=hook_timeout, look=look or None, release_in=release_in,
+        keep_max=keep_max,
     )  # fmt: skip
 
 
@@ -214,10 +217,11 @@ def cleared_facts(
     links: Mapping[str, str] | None = None,
 ) -> Facts:
     """What was announced will not happen. ``why`` ∈ busy, restarted, gone, kept, cancelled, policy, changed; ``by`` is
-    who called it off."""
+    who called it off. A hook, or a look at the box, that found it at work is named."""
+    seen = action.reason if why == "busy" and action.hook_output is not None else None
     return document(
         NoticeKind.CLEARED, now, timezone, action.dry_run, links,
-        dedup="cleared", **about(action, resource), do=action.response, why=why, by=by,
+        dedup="cleared", **about(action, resource), do=action.response, why=why, by=by, seen=seen,
     )  # fmt: skip
 
 

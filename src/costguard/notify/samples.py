@@ -142,7 +142,9 @@ def sample_facts() -> Mapping[str, Mapping[str, Any]]:
     return {
         "warning": f.warning_facts(**warned, hook="/opt/ckpt.sh", hook_timeout=timedelta(minutes=2)),  # type: ignore[arg-type]
         "warning_dry_run": f.warning_facts(**warned, dry_run=True),  # type: ignore[arg-type]
-        "warning_unowned": f.warning_facts(**stop, due_at=SAMPLE_NOW + timedelta(minutes=10)),  # type: ignore[arg-type]
+        "warning_unowned": f.warning_facts(
+            **stop, due_at=SAMPLE_NOW + timedelta(minutes=10), look=True,  # type: ignore[arg-type]
+        ),
         "notify_untagged": f.notify_facts(finding=unowned, resource=box, now=SAMPLE_NOW, timezone=SAMPLE_ZONE),
         "notify_balance": f.notify_facts(finding=account, now=SAMPLE_NOW, timezone=SAMPLE_ZONE),
         "held": f.notify_facts(

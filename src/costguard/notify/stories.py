@@ -165,7 +165,8 @@ def _kept(t: Teller) -> Told:
 
 
 def _cleared(t: Teller) -> Told:
-    return t.words.cleared_title(t.doc), [t.which()], []
+    seen = t.line("why", t.sentence(seen)) if (seen := t.doc.text("seen")) else Line("", ())
+    return t.words.cleared_title(t.doc), [seen, t.which()], []
 
 
 def _no_data(t: Teller) -> Told:

@@ -106,6 +106,11 @@ class Rung(Strict, defer_build=False):
     at: Percent | None = Field(None, description="the budget step that it answers; every step when left out")
     to: Texts | None = Field(None, description="owner, or channels; notify.default when left out")
     hook: Hook | None = Field(None, description="runs before the action, for checkpoints")
+    look: bool = Field(
+        False,
+        description="before a stop or release, look for ten seconds at the box itself, by a command, where the "
+        "provider runs commands (Linux): at work is as exit 75 of a hook; where no look can be had, the action goes on",
+    )
     approve: bool = Field(False, description="wait for an admin or the owner")
     unwarned: bool = Field(False, description="may act without a warning at least 10 minutes before")
     accept_loss: tuple[Literal["local_disk"], ...] = Field(
@@ -127,6 +132,10 @@ class Rung(Strict, defer_build=False):
             raise ValueError(f"accept_loss belongs to do: stop, not to do: {self.do.value}")
         if self.hook is not None and not self.do.acts:
             raise ValueError(f"a hook belongs to a rung that acts, not to do: {self.do.value}")
+        if self.look and not self.do.ends_billing:
+            raise ValueError(f"look belongs to do: stop or do: release, not to do: {self.do.value}")
+        if self.look and self.hook is not None and (self.hook.on != "instance" or self.hook.run.startswith("#!")):
+            raise ValueError("look and the hook are one shell script on the instance; leave one of them out")
         return self
 
 

@@ -70,6 +70,35 @@ def test_a_long_hook_on_spot_is_warned_of() -> None:
     assert told(idle(hook, "{charge: on_demand}")) == ([], [])
 
 
+@pytest.mark.parametrize(("when_busy", "fine"), [("hold", True), ("stop", False)])
+def test_a_look_and_a_stop_of_boxes_at_work_contradict_each_other(when_busy: str, fine: bool) -> None:
+    respond = "[{do: warn}, {after: 30m, do: stop, look: true}]"
+    when = f"{{max_age: 7d, when_busy: {when_busy}}}"
+    errors, _ = told(f"{{name: p, rule: lifetime, match: all, when: {when}, respond: {respond}}}")
+    assert errors == ([] if fine else [
+        "look holds the stop while the box works, and when_busy: stop says that work does not matter"
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rung", "message"),
+    [
+        ("{after: 30m, do: stop, look: true}", None),
+        ("{after: 30m, do: stop, look: true, hook: {on: instance, run: ./save, timeout: 1m}}", None),
+        ("{after: 30m, do: tag, key: a, value: b, look: true}", "look belongs to do: stop or do: release"),
+        ("{after: 30m, do: stop, look: true, hook: {on: daemon, run: ./save, timeout: 1m}}", "one shell script"),
+        ("{after: 30m, do: stop, look: true, hook: {on: instance, run: '#!/bin/py', timeout: 1m}}", "one shell script"),
+    ],
+)  # fmt: skip
+def test_where_a_look_belongs(rung: str, message: str | None) -> None:
+    policy = idle(f"[{{do: warn}}, {rung}]")
+    if message is None:
+        assert told(policy)[0] == []
+    else:
+        with pytest.raises(ValueError, match=message):
+            told(policy)
+
+
 def test_a_stop_sooner_than_the_busy_guard_can_be_sure_is_warned_of() -> None:
     stop = "[{do: warn}, {after: 10m, do: stop}]"
     quick = f"{{name: p, rule: idle, match: all, when: {{for: 10m}}, respond: {stop}}}"

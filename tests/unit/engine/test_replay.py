@@ -352,18 +352,21 @@ def test_looking_at_every_step_finds_nothing_more(rng: Random) -> None:
             missing = rng.choice([0.1, 0.5, 3])
             found = [kept(t, outside(first, first + missing)) for t in found]
         rows.append((one, tuple(runs), found))
+    limit = f"{rng.randint(10, 300)}h"
+    stop = {"after": "30m", "do": "stop", "look": rng.random() < 0.5}
     night = parse_policy(
         {
             "name": "night", "rule": "schedule", "match": {"tags": {"role": ["dev"]}},
             "when": {"off": [{"days": "daily", "from": "20:00", "to": "08:00"}], "holidays": None},
-            "respond": [{"do": "warn"}, {"after": "30m", "do": "stop"}],
+            "respond": [{"do": "warn"}, stop],
             "limits": {"only_during": [{"days": "daily", "from": "21:00", "to": "05:00"}]},
         }
     )  # fmt: skip
-    policies = [idle_policy(), night, lifetime_policy(when={"max_age": f"{rng.randint(10, 300)}h"})]
-    past = history(rows)
+    policies = [idle_policy(respond=[{"do": "warn"}, stop]), night, lifetime_policy(when={"max_age": limit})]
+    told = make_account(metric_delay=dict.fromkeys(Metric, rng.choice([0, 3]) * STEP))
+    past = history(rows, accounts={"prod": told})
     limits = EngineSettings(per_hour=rng.choice([None, 1, 3]), share=None)
-    thrifty = replay(policies, history(rows, timedelta(hours=rng.choice([3, 7, 20]))), limits)
+    thrifty = replay(policies, history(rows, timedelta(hours=rng.choice([3, 7, 20])), accounts={"prod": told}), limits)
     whole = _Replay(policies, past, limits)
     for one in whole.boxes:
         for step in range(int((past.until - past.since) / STEP) + 1):

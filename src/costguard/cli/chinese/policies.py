@@ -83,6 +83,19 @@ PAIRS: tuple[Pair, ...] = (
     ("do: run needs hook", "do: run 要写 hook"),
     ("accept_loss belongs to do: stop, not to do: {do_}", "accept_loss 只用于 do: stop，不用于 do: {do_}"),
     ("a hook belongs to a rung that acts, not to do: {do_}", "hook 只用于会动手的梯级，不用于 do: {do_}"),
+    (
+        "look belongs to do: stop or do: release, not to do: {do_}",
+        "look 只用于 do: stop 或 do: release，不用于 do: {do_}",
+    ),
+    (
+        "look and the hook are one shell script on the instance; leave one of them out",
+        "look 和 hook 合成一段在实例里运行的 shell 脚本；请去掉其中一个",
+    ),
+    (
+        "look holds the stop while the box works, and when_busy: stop says that work does not matter",
+        "机器在干活时 look 不让关，而 when_busy: stop 说干活也照关",
+    ),
+    ("leave look out", "去掉 look"),
     # The rules' own.
     ("spot_price needs above, above_on_demand or require_cap", "spot_price 要写 above、above_on_demand 或 require_cap"),
     ("above is a price of more than zero", "above 要写大于 0 的价格"),

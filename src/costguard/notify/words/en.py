@@ -215,10 +215,13 @@ class En(Words):
         parts: list[tuple[Span, ...] | str] = []
         effect, provider = doc.part("effect"), doc.provider
         act = self._do(doc).lower()
+        if doc.flag("look"):
+            parts.append("first try to look at the box itself (at work: left alone)")
         if hook := doc.text("hook"):
             limit = doc.span("hook_timeout")
-            parts.append(text("first run ", code(hook), f" (at most {self.duration(limit)})" if limit else ""))
-            act = f"then {act}"
+            order = "then" if parts else "first"
+            parts.append(text(f"{order} run ", code(hook), f" (at most {self.duration(limit)})" if limit else ""))
+        act = f"then {act}" if parts else act
         if effect.facts:
             ends = {
                 "yes": "compute billing ends", "no": "compute is still billed (stopping saves nothing)",

@@ -140,6 +140,13 @@ LADDERS: tuple[Pair, ...] = (
     # Hooks.
     ("the hook failed: {why}", "脚本失败：{why}"),
     ("the hook says that it is busy", "脚本报告它在忙"),
+    ("the box itself is at work: {what}", "到机器上看到它在干活：{what}"),
+    ("its GPU is at {n} %", "GPU {n}%"),
+    ("its CPU does {n} cores", "CPU 用了 {n} 核"),
+    ("its load has just risen to {n}", "负载刚升到 {n}"),
+    ("its network moves {n} MB/s", "网络 {n} MB/s"),
+    ("its disks move {n} MB/s", "磁盘 {n} MB/s"),
+    ("{do} goes on without its hook: {why}", "{do}照常进行，没能先运行脚本或查看机器：{why}"),
     ("no answer in time", "超时未应答"),
     ("costguard stopped while it was started", "启动脚本期间 costguard 退出了"),
     ("the policy no longer has a hook", "策略里已没有脚本"),

@@ -225,9 +225,13 @@ class Zh(Words):
     def happens(self, doc: Doc) -> tuple[Span, ...]:
         parts: list[tuple[Span, ...] | str] = []
         effect, provider = doc.part("effect"), doc.provider
+        if doc.flag("look"):
+            parts.append("先试着到机器上看一眼（在干活就不动它）")
         if hook := doc.text("hook"):
             limit = doc.span("hook_timeout")
-            parts.append(text("先执行 ", code(hook), f"（最长 {self.duration(limit)}）" if limit else ""))
+            parts.append(
+                text("再执行 " if parts else "先执行 ", code(hook), f"（最长 {self.duration(limit)}）" if limit else "")
+            )
         verb = self.verb(doc)
         if doc.text("do") == "stop" and effect.text("ends") == "yes":
             verb = t.NO_CHARGE.get(provider, verb)
