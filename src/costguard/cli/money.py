@@ -255,8 +255,8 @@ def _ahead(on: Screen, forecast: Mapping[str, Any]) -> str:
     if forecast["low"]:
         said.append(on.t("forecast.bounds", low=shown(forecast["low"]), high=shown(forecast["high"])))
         amount, low, high = (Money.of(**forecast[key]) for key in ("amount", "low", "high"))
-        if not low <= amount <= high:  # as after a leap of spending: all past errors have one sign
-            said.append(on.t("forecast.dearer" if amount < low else "forecast.cheaper"))
+        if low < high and amount in (low, high):  # as after a leap of spending: all past errors have one sign
+            said.append(on.t("forecast.dearer" if amount == low else "forecast.cheaper"))
     skill, rate = forecast.get("skill"), forecast.get("run_rate")
     if skill is not None:
         than = on.t("forecast.rate", amount=shown(rate)) if rate else on.t("forecast.a_rate")

@@ -32,7 +32,8 @@ _DAY = timedelta(days=1)
 class Forecast:
     """``low`` and ``high`` are meant to hold four months of five; None while fewer than ten past errors are known.
 
-    ``spent`` is what was spent so far, ``run_rate`` what the period would cost at its own daily mean so far.
+    ``amount`` lies between them, at one where all past errors had one sign. ``spent`` is what was spent
+    so far, ``run_rate`` what the period would cost at its own daily mean so far.
     ``skill`` is 1 − (error of the method ÷ error of the run rate): 0 is no better, below 0 worse; None if unknown.
     """
 
@@ -68,13 +69,13 @@ def forecast(
     days = {day: money.nanos for day, money in sums.days.items()}
     left_days = (span.after - today).days
     tests = tuple(_tests(days, today, min(max(left_days, SHORTEST), LONGEST)))
-    low, high = _bounds([Fraction(test.actual - test.ours, test.scale) for test in tests if test.scale])
+    bounds = _bounds([Fraction(test.actual - test.ours, test.scale) for test in tests if test.scale])
     left = seen.committed + seen.rest
     scale = max(left.nanos, _usual(days, today, left_days))
     return Forecast(
         amount=seen.total,
-        low=None if low is None else seen.spent + _off(left, low, scale),
-        high=None if high is None else seen.spent + _off(left, high, scale),
+        low=None if bounds is None else seen.spent + _off(left, bounds[0], scale),
+        high=None if bounds is None else seen.spent + _off(left, bounds[1], scale),
         spent=seen.spent,
         run_rate=_run_rate(seen.spent, span, snapshot),
         skill=_skill(tests),
@@ -128,13 +129,16 @@ def _tests(days: Mapping[date, int], today: date, ahead: int) -> Iterator[_Test]
         yield _Test(ours, round(mean * ahead), actual, max(ours, _usual(days, origin, ahead)))
 
 
-def _bounds(errors: Sequence[Fraction]) -> tuple[Fraction | None, Fraction | None]:
-    """The fifth and ninety-fifth hundredth of the errors (nearest rank)."""
+def _bounds(errors: Sequence[Fraction]) -> tuple[Fraction, Fraction] | None:
+    """The fifth and ninety-fifth hundredth of the errors (nearest rank), on either side of none.
+
+    A method that has always said too little, as of a growing team, may be right this time: its own word is possible.
+    """
     if len(errors) < LEAST_ERRORS:
-        return None, None
+        return None
     ranked = sorted(errors)
     low, high = (ranked[min(len(ranked) - 1, int(q * len(ranked)))] for q in (LOW, HIGH))
-    return low, high
+    return min(low, Fraction()), max(high, Fraction())
 
 
 def _skill(tests: Sequence[_Test]) -> float | None:

@@ -12,11 +12,11 @@ def _amount(yuan: str) -> dict[str, str]:
     ("low", "high", "said"),
     [
         ("90", "120", "¥90.00 to ¥120.00)"),
-        ("150", "400", "until now it came out dearer than such an estimate)"),
-        ("20", "80", "until now it came out cheaper than such an estimate)"),
+        ("100", "400", "until now it came out dearer than such an estimate)"),
+        ("20", "100", "until now it came out cheaper than such an estimate)"),
     ],
 )
-def test_a_forecast_outside_its_bounds_says_why(low: str, high: str, said: str) -> None:
+def test_a_forecast_at_the_edge_of_its_bounds_says_why(low: str, high: str, said: str) -> None:
     ahead = {"amount": _amount("100"), "low": _amount(low), "high": _amount(high), "method": "level"}
     line = _ahead(Screen(), ahead)
     assert line.startswith("¥100.00  (4 of 5 times ")
