@@ -11,6 +11,9 @@ PURE := tests/unit/domain tests/unit/rules tests/unit/engine
 # Workers get whole files in the order of collection, so that what a module sets up is set up once.
 PYTEST := $(BIN)/python -m pytest -q --dist loadfile --no-loadscope-reorder
 
+# Compiled modules are kept whatever the shell says: tests start many processes, and each would compile everything anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
