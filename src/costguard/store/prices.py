@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, select
 
 from costguard.domain.money import Money
 from costguard.domain.price import Price, PriceKey
@@ -48,20 +49,27 @@ def at(conn: Connection, key: PriceKey, when: datetime, *, source: str | None = 
 
 def in_effect(conn: Connection, when: datetime, charge_type: ChargeType | None = None) -> tuple[Price, ...]:
     """The price that holds at ``when`` of every key; of several sources the book's, else the newest."""
-    identity = (
-        table.c.provider, table.c.region, table.c.sku, table.c.charge_type, table.c.zone, table.c.source,
-    )  # fmt: skip
-    latest = select(*identity, func.max(table.c.since).label("newest")).where(table.c.since <= when)
-    if charge_type is not None:
-        latest = latest.where(table.c.charge_type == charge_type)
-    newest = latest.group_by(*identity).subquery()
-    same = and_(*(column == newest.c[column.name] for column in identity), table.c.since == newest.c.newest)
     best: dict[PriceKey, Price] = {}
-    for price in _all(conn, select(table).join(newest, same).order_by(table.c.since.desc(), table.c.id)):
+    for row in conn.execute(_in_effect(charge_type is not None), {"moment": when, "kind": charge_type}):
+        price = _price(row)
         known = best.get(price.key)
         if known is None or _STRENGTH.get(price.source, 1) < _STRENGTH.get(known.source, 1):
             best[price.key] = price
     return tuple(best.values())
+
+
+@cache
+def _in_effect(of_one_kind: bool) -> Select[*tuple[Any, ...]]:
+    """Kept, because building it costs more than running it, and every cycle and every last look asks it."""
+    identity = (
+        table.c.provider, table.c.region, table.c.sku, table.c.charge_type, table.c.zone, table.c.source,
+    )  # fmt: skip
+    latest = select(*identity, func.max(table.c.since).label("newest")).where(table.c.since <= bindparam("moment"))
+    if of_one_kind:
+        latest = latest.where(table.c.charge_type == bindparam("kind"))
+    newest = latest.group_by(*identity).subquery()
+    same = and_(*(column == newest.c[column.name] for column in identity), table.c.since == newest.c.newest)
+    return select(table).join(newest, same).order_by(table.c.since.desc(), table.c.id)
 
 
 def history(conn: Connection, key: PriceKey, since: datetime, until: datetime) -> tuple[Price, ...]:

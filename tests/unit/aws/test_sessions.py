@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from botocore.utils import parse_timestamp
 from pydantic import SecretStr
 
 from costguard.errors import AuthFailed, PermissionDenied
@@ -12,7 +13,7 @@ from costguard.net.clock import SystemClock
 from costguard.testing.clock import FakeClock
 from costguard_aws.client import Api
 from costguard_aws.credentials import AwsCredentials
-from costguard_aws.sessions import make_session
+from costguard_aws.sessions import make_session, moment
 from tests.fakes.aws import signature
 from tests.fakes.aws.codec import decode
 from tests.fakes.aws.server import KEY_ID, SECRET, AwsServer
@@ -99,3 +100,22 @@ def test_a_session_that_is_over_before_it_begins_is_a_clock(server: AwsServer) -
     server.session_length = timedelta(minutes=-5)
     with pytest.raises(AuthFailed, match="clock"):
         role(server).read("ec2", HOME, "DescribeRegions")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1_764_604_800, 1_764_604_800.25, 1e11, "1764604800", "20261201", "2026-12-01T16:00:00Z",
+        "2026-12-01T16:00:00.123Z", "2026-12-01T16:00:00+08:00", "Tue, 01 Dec 2026 16:00:00 GMT",
+        "2026-12-01 16:00:00Z",
+    ],
+)  # fmt: skip
+def test_a_time_is_read_as_the_sdk_reads_it(value: str | float) -> None:
+    assert moment(value) == parse_timestamp(value)
+    assert moment(value).utcoffset() is not None
+    assert moment("2026-12-01T16:00:00Z").utcoffset() == timedelta(0)
+
+
+def test_what_is_no_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="Invalid timestamp"):
+        moment("2026-13-01T16:00:00Z")
