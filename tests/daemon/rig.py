@@ -14,6 +14,7 @@ from types import MappingProxyType
 from costguard.app.app import App
 from costguard.config.load import Config, load
 from costguard.daemon.jobs import SteppedDriver
+from costguard.daemon.lead import TTL
 from costguard.domain.action import Action
 from costguard.domain.ledger import LedgerEntry
 from costguard.domain.money import Money
@@ -51,7 +52,7 @@ def with_hook(hook: str) -> str:
 
 
 # The loops of a moved clock are what a simulated hour costs; what looks at promptness takes the real ones, {}.
-UNHURRIED = "{act: 30s, deliver: 30s, heartbeat: 15s}"
+UNHURRIED = "{cycle: 2m, act: 1m, deliver: 1m, heartbeat: 15s}"
 
 CONFIG = """\
 version: 1
@@ -273,9 +274,9 @@ def configure(folder: Path, channel: str, *, policies: str = IDLE, more: str = "
     return load(path, {})
 
 
-def start(config: Config, cloud: Cloud, clock: FakeClock) -> App:
+def start(config: Config, cloud: Cloud, clock: FakeClock, lease_ttl: timedelta = TTL) -> App:
     """A fresh process on the configuration's database."""
-    return App.open(config, clock, connect=cloud.connect, migrate=False, threads=1)
+    return App.open(config, clock, connect=cloud.connect, migrate=False, threads=1, lease_ttl=lease_ttl)
 
 
 def drive(app: App, clock: FakeClock, span: timedelta) -> None:

@@ -74,7 +74,8 @@ def cloud(clock: FakeClock) -> Timed:
 @pytest.fixture
 def app(tmp_path: Path, migrated_sqlite: Path, clock: FakeClock, cloud: Timed, slack: SlackServer) -> Iterator[App]:
     shutil.copy(migrated_sqlite, tmp_path / "costguard.db")
-    path = configure(tmp_path, slack.webhook_url).path
+    # What a warning says is told to the minute.
+    path = configure(tmp_path, slack.webhook_url, schedule="{act: 1m, deliver: 30s, heartbeat: 15s}").path
     (tmp_path / "policies.yaml").write_text(OLD)
     path.write_text(path.read_text().replace('account_id: "1"', 'account_id: "1", allow_release: true'))
     made = start(load(path, {}), cloud, clock)

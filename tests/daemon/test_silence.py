@@ -17,6 +17,8 @@ from tests.fakes.slack import SlackServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
+# Many hours are lived through here, in five-minute steps.
+SCHEDULE = "{inventory: 5m, usage: 5m, cycle: 5m, act: 1m, deliver: 1m, heartbeat: 1m}"
 WARNINGS = 2  # the ladder of the rig's policy: at once, and before the stop
 
 
@@ -31,9 +33,9 @@ def cloud(clock: FakeClock) -> Cloud:
 
 @pytest.fixture
 def app(tmp_path: Path, clock: FakeClock, slack: SlackServer, cloud: Cloud) -> Iterator[App]:
-    config = configure(tmp_path, slack.webhook_url)
+    config = configure(tmp_path, slack.webhook_url, schedule=SCHEDULE)
     Database(config.database_url()).upgrade()
-    made = start(config, cloud, clock)
+    made = start(config, cloud, clock, lease_ttl=5 * MINUTE)
     yield made
     made.close()
 

@@ -43,7 +43,8 @@ def _run(folder: Path) -> None:
     folder.mkdir()
     clock, inbox = SteppedClock(STARTED), InboxStore()
     with _at(folder, clock, inbox) as (app, _):
-        loops = jobs(app)
+        # A fast clock need not look so often.
+        loops = jobs(app, deliver=timedelta(seconds=30), act=timedelta(seconds=30))
         people = Job("people", timedelta(seconds=30), demo.People(app).act)
         SteppedDriver([loops[0], people, *loops[1:]], clock).run_until(STARTED + RAN)
     messages = [[m.platform, m.channel, m.received_at.isoformat(), m.payload] for m in inbox.messages()]
