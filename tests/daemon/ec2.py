@@ -1,4 +1,4 @@
-"""An EC2 account of 300 instances in three regions on moto, behind a gate that counts and refuses.
+"""An EC2 account of 120 instances in three regions on moto, behind a gate that counts and refuses.
 
 moto is not ours: what it lacks (it never moves in time, gives one-time spot boxes up to a stop, keeps LaunchTime over a
 restart) is set in its memory, or left to the strict account of the adapter's tests.
@@ -99,12 +99,17 @@ class Ec2:
     url: str
     boxes: dict[str, list[str]] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
+    session: Session = field(default_factory=Session)
+    clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def client(self, service: str, region: str) -> Any:
-        return Session().create_client(
-            service, region_name=region, endpoint_url=self.url, aws_access_key_id="AKIAFIXTURE",
-            aws_secret_access_key="x", config=Config(proxies={}),
-        )  # fmt: skip
+        known = self.clients.get((service, region))
+        if known is None:
+            known = self.clients[service, region] = self.session.create_client(
+                service, region_name=region, endpoint_url=self.url, aws_access_key_id="AKIAFIXTURE",
+                aws_secret_access_key="x", config=Config(proxies={}),
+            )  # fmt: skip
+        return known
 
     def ids(self, *what: str) -> set[str]:
         return {id for one in what for id in self.boxes[one]}
@@ -144,7 +149,7 @@ class Ec2:
         (stopped,) = run("stopped", GPU, 1, dev)
         ec2.stop_instances(InstanceIds=[stopped])
         self._group(region, image, dev)
-        run("cpu", CPU, 100 - IDLE_DEV - 9, {"role": "web"})
+        run("cpu", CPU, 40 - IDLE_DEV - 9, {"role": "web"})
 
     def _group(self, region: str, image: str, tags: dict[str, str]) -> None:
         asg = self.client("autoscaling", region)
@@ -189,6 +194,10 @@ class Ec2:
     def start(self, ids: Iterable[str]) -> None:
         for id in ids:
             self.client("ec2", self.where[id]).start_instances(InstanceIds=[id])
+
+    def close(self) -> None:
+        for client in self.clients.values():
+            client.close()
 
     def restart(self, id: str, at: datetime) -> None:
         """A person stops and starts it; the new LaunchTime is set by hand, for moto keeps the old one."""
@@ -251,9 +260,11 @@ class Moto:
         self._server = make_server("127.0.0.1", 0, gate, threaded=True, request_handler=MotoRequestHandler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
-        return Ec2(gate, f"http://127.0.0.1:{self._server.server_port}")
+        self._account = Ec2(gate, f"http://127.0.0.1:{self._server.server_port}")
+        return self._account
 
     def __exit__(self, *_: object) -> None:
+        self._account.close()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(10)

@@ -1,4 +1,4 @@
-"""The whole loop on a real EC2 API of 300 instances: what a dry run plans is what enforcing does, and no more."""
+"""The whole loop on a real EC2 API of 120 instances: what a dry run plans is what enforcing does, and no more."""
 
 import shutil
 from collections.abc import Iterator

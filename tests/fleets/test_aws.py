@@ -12,7 +12,7 @@ import pytest
 from costguard.domain.charge import Stage
 from costguard.testing.clock import FakeClock
 from tests.fakes.aws import signature
-from tests.fakes.aws.codec import decode
+from tests.fakes.aws.codec import decode, operation_of
 from tests.fakes.aws.server import ACCOUNT, KEY_ID, SECRET, AwsServer
 from tests.fakes.aws.types import TYPES
 from tests.fakes.slack import SlackServer
@@ -152,9 +152,10 @@ class AwsFleet:
 
     def stop_of(self, request: Any) -> str | None:
         service = signature.scope(request)[2]
-        operation, params = decode(service, request)
-        stops = operation == "StopInstances" and not params.get("DryRun")
-        return str(params["InstanceIds"][0]) if stops else None
+        if operation_of(service, request) != "StopInstances":
+            return None
+        _, params = decode(service, request)
+        return None if params.get("DryRun") else str(params["InstanceIds"][0])
 
     def stops(self) -> list[str]:
         return list(self.asked)

@@ -47,6 +47,13 @@ def model(signing_name: str) -> ServiceModel:
     return session.get_service_model(MODELS[signing_name])
 
 
+def operation_of(service: str, request: Request) -> str:
+    """The name of the operation that a request asks for, whether or not its parameters are right."""
+    if _protocol(service) == "json":
+        return request.headers.get("x-amz-target", "").rpartition(".")[2]
+    return request.form.get("Action", "")
+
+
 def decode(service: str, request: Request) -> tuple[str, dict[str, Any]]:
     """Operation and parameters. Raises Refused as the services do for what they do not know."""
     operation, raw = _raw(service, request)
@@ -121,14 +128,14 @@ def _protocol(service: str) -> str:
 def _raw(service: str, request: Request) -> tuple[str, dict[str, Any]]:
     protocol = _protocol(service)
     if protocol == "json":
-        prefix, _, operation = request.headers.get("x-amz-target", "").rpartition(".")
+        prefix = request.headers.get("x-amz-target", "").rpartition(".")[0]
         if prefix != model(service).metadata["targetPrefix"]:
             raise Refused("UnknownOperationException")
-        return operation, json.loads(request.body or b"{}")
+        return operation_of(service, request), json.loads(request.body or b"{}")
     form = request.form
     if form.get("Version") != model(service).api_version:
         raise Refused("InvalidParameterValue")
-    return form.get("Action", ""), dict(form)
+    return operation_of(service, request), dict(form)
 
 
 def _checked(shape: Shape | None, value: Any) -> Any:

@@ -10,7 +10,7 @@ from costguard.testing.cloud import Calls, Fault, Mutation
 from tests.fakes.aws import signature
 from tests.fakes.aws.bills import Budgets, CloudTrail, CostExplorer, Pricing, Quotas
 from tests.fakes.aws.cloudwatch import CloudWatch
-from tests.fakes.aws.codec import Refused, decode, encode, encode_error
+from tests.fakes.aws.codec import Refused, decode, encode, encode_error, operation_of
 from tests.fakes.aws.ec2 import AutoScaling, Ec2
 from tests.fakes.aws.ssm import SystemsManager
 from tests.fakes.server import Answer, Request, StrictServer
@@ -144,7 +144,7 @@ class AwsServer(StrictServer):
 
         def is_one(request: Request) -> bool:
             _, _, service, _ = signature.scope(request)
-            operation = decode(service, request)[0]
+            operation = operation_of(service, request)
             return {
                 Calls.ALL: True,
                 Calls.INVENTORY: operation in _INVENTORY,
@@ -159,8 +159,10 @@ class AwsServer(StrictServer):
         found = []
         for request in list(self.requests):
             _, _, service, _ = signature.scope(request)
+            if operation_of(service, request) not in MUTATIONS:
+                continue
             operation, params = decode(service, request)
-            if operation in MUTATIONS and not params.get("DryRun"):
+            if not params.get("DryRun"):
                 ids = params.get("InstanceIds") or params.get("Resources") or [next(iter(params.values()))]
                 found.append(Mutation(MUTATIONS[operation], str(ids[0])))
         return found

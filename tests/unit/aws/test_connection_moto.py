@@ -7,6 +7,7 @@ account of the other tests does. What moto has, it has from AWS: instance types,
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pytest
@@ -35,14 +36,18 @@ FLEET = {"g4dn.xlarge": 20, "p4d.24xlarge": 5, "c5.large": 75}
 def url() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         moto.complete(patch)
+        # Loading and listing all of its images takes moto longer than everything else here.
+        patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
         BackendDict.reset()  # whatever ran on moto before in this process left its account behind
         server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
         server.start()
         host, port = server.get_host_and_port()
         yield f"http://{host}:{port}"
+        client.cache_clear()
         server.stop()
 
 
+@cache
 def client(url: str, service: str, region: str = "us-east-1") -> Any:
     return Session().create_client(
         service, region_name=region, endpoint_url=url, aws_access_key_id="AKIAFIXTURE", aws_secret_access_key="x",
@@ -56,7 +61,7 @@ def fleet(url: str) -> dict[str, list[str]]:
     made: dict[str, list[str]] = {}
     for region in REGIONS:
         ec2 = client(url, "ec2", region)
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        image = ec2.register_image(Name="dlami", RootDeviceName="/dev/xvda")["ImageId"]
         for kind, count in FLEET.items():
             run = ec2.run_instances(
                 ImageId=image, InstanceType=kind, MinCount=count, MaxCount=count,
@@ -123,7 +128,7 @@ def test_a_protected_box(aws: AwsConnection, url: str, fleet: dict[str, list[str
 
 def test_a_member_of_a_scaling_group(aws: AwsConnection, url: str, fleet: dict[str, list[str]]) -> None:
     asg, ec2 = client(url, "autoscaling"), client(url, "ec2")
-    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    image = ec2.register_image(Name="worker", RootDeviceName="/dev/xvda")["ImageId"]
     asg.create_launch_configuration(LaunchConfigurationName="lc", ImageId=image, InstanceType="m5.large")
     asg.create_auto_scaling_group(
         AutoScalingGroupName="workers", LaunchConfigurationName="lc", MinSize=1, MaxSize=1,
