@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from functools import cache
 
 import pytest
 
@@ -14,11 +15,14 @@ ADAPTERS = sorted({path.parts[1] for path in python("adapters")})
 MARKS = {"skip", "skipif", "xfail"}
 
 
+@cache
 def _contract_classes() -> dict[str, list[tuple[str, ast.ClassDef]]]:
     """Adapter package → the classes in tests/ that inherit the contract and import that package."""
     found: dict[str, list[tuple[str, ast.ClassDef]]] = {}
     for path in python("tests"):
         text = (ROOT / path).read_text("utf-8")
+        if "AdapterContract" not in text:
+            continue
         for node in ast.parse(text).body:
             if isinstance(node, ast.ClassDef) and any("AdapterContract" in ast.unparse(base) for base in node.bases):
                 for adapter in ADAPTERS:

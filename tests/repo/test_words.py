@@ -1,6 +1,7 @@
 """What no tracked file may contain: paths of one machine, private package hosts, secrets, leftovers."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -34,6 +35,7 @@ INDEX_URL = re.compile(
 BINARY = {".png", ".ico", ".woff2", ".gz", ".parquet", ".svg"}
 
 
+@cache
 def _texts() -> list[tuple[str, str]]:
     pairs = []
     for path in tracked():
