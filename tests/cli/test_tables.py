@@ -145,7 +145,7 @@ def test_explain_answers_in_a_persons_words(staged: Stage) -> None:
     [
         (
             "warned",
-            r"will be stopped at \d\d:\d\d, in \d+m",
+            r"will be stopped at (\d\d-\d\d )?\d\d:\d\d, in \d+m",
             ["why idle-dev: GPU idle for 20 min", "now the grace has not"],
         ),
         (
@@ -301,7 +301,7 @@ def test_explain_of_an_earlier_moment_is_told_as_of_then(staged: Stage) -> None:
     at = staged.ended - timedelta(minutes=2)
     answer = costguard("explain", "warned", "--at", at.isoformat(), "-c", str(staged.config), env=ENV)
     first, rest = answer.out.split("\n", 1)
-    assert re.match(r"warned at \d\d:\d\d: (will be|is not|was to be) stopped", first)
+    assert re.match(r"warned at (\d\d-\d\d )?\d\d:\d\d: (will be|is not|was to be) stopped", first)
     assert "costguard keep" not in rest, "nobody can do anything about it any more"
     future = costguard("explain", "warned", "--at", "2099-01-01T00:00:00Z", "-c", str(staged.config), env=ENV)
     assert (future.code, "still to come" in future.err) == (2, True)
