@@ -192,6 +192,26 @@ def test_what_ran_before_the_first_look_is_counted_and_said(tmp_path: Path) -> N
     assert line["known"] == "estimate"
 
 
+def test_a_price_that_the_book_learns_late_is_told(tmp_path: Path) -> None:
+    clock = FakeClock(NOVEMBER + 10 * HOUR)
+    app = opened(tmp_path, scenario(tmp_path), clock)
+    try:
+        app.poll()
+        assert not any("price book" in line for line in run_spend(app)["warnings"])
+    finally:
+        app.close()
+    (tmp_path / "prices.yaml").write_text('- {provider: simulated, sku: a100x8, price: "200 CNY/h"}\n')
+    app = App.open(load(tmp_path / "costguard.yaml", {}), clock, threads=1)
+    try:
+        (told,) = [line for line in run_spend(app)["warnings"] if "price book" in line]
+        zh = run_spend(app, language="zh")["warnings"]
+    finally:
+        app.close()
+    assert told.startswith("¥2,779.36 of the estimate (1 resources) was counted before the price book had this price")
+    assert "by the book it is ¥2,000.00." in told
+    assert any("按现在的价格表是" in line for line in zh)
+
+
 def test_tags_of_mid_month_are_not_retroactive(tmp_path: Path) -> None:
     """I24: the days before the tag stay unallocated, in the estimate and in the bill."""
     retag = {"who": "he", "do": "retag", "machine": "spot", "at": "5d", "tags": {"owner": "zhao"}}

@@ -1,6 +1,6 @@
 """``spend``: estimate and bill side by side, the forecast and the budgets, from what the database knows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,6 +22,7 @@ from costguard.engine.billing import Bill, read_bill
 from costguard.engine.budgets import budgets, provider_budgets
 from costguard.engine.forecast import Forecast, forecast
 from costguard.engine.meter import spend
+from costguard.engine.pricing import otherwise
 from costguard.engine.remarks import Language, remark
 from costguard.engine.sharing import Sharing
 from costguard.engine.spend import DIMENSIONS, SpendBook, rates_json, reach_json
@@ -160,8 +161,22 @@ def run_spend(
         "warnings": [
             *(remark(spoken, "no_rate", currency=m.currency, amount=m) for m in book.apart),
             *(remark(spoken, "no_bill", account=name) for name in unbilled),
+            *_counted_otherwise(app, money, start, until, spoken),
         ],
     }
+
+
+def _counted_otherwise(app: App, money: Money, start: datetime, until: datetime, language: Language) -> Iterator[str]:
+    """Says that a line of the price book came after the time that it speaks of had been counted."""
+    known, billed = (
+        {r.ref: r for r in money.resources},
+        {name: reach.through for name, reach in money.bill.reach.items()},
+    )
+    found = list(otherwise(money.intervals, known, app.lister.book, start, until, billed))
+    if found:
+        counted = money.rates.total((one.counted for one in found), until).money
+        booked = money.rates.total((one.booked for one in found), until).money
+        yield remark(language, "otherwise", count=len({o.ref for o in found}), counted=counted, booked=booked)
 
 
 def _placed(resource: Resource, attribution: Attribution, now: datetime) -> Resource:

@@ -284,8 +284,8 @@ class Settings(Strict):
     """What is watched."""
 
     prices: Texts = ("prices.yaml",)
-    """Price books (YAML files): negotiated prices and own machines; they beat list prices. Left out: prices.yaml where
-    there is one."""
+    """Price books (YAML files): negotiated prices and own machines; they beat list prices. A line counts for time that
+    is seen after it was written; ``spend`` tells of time before. Left out: prices.yaml where there is one."""
 
     metrics: tuple[MetricSource, ...] = ()
     """Sources of use besides the providers."""

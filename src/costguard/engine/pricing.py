@@ -5,14 +5,18 @@ What nobody knows is None, never 0: a price of 0 from a provider is no price.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
+from costguard.domain.budget import Interval
+from costguard.domain.money import Money
 from costguard.domain.price import Price
-from costguard.domain.resource import ChargeType, Resource
+from costguard.domain.resource import ChargeType, Resource, ResourceRef
 
 ANY_REGION = "*"
+# A price of the book counts from the first look after it begins.
+_LATE = timedelta(hours=1)
 
 
 class PriceTable:
@@ -51,3 +55,39 @@ def priced(resource: Resource, tables: Sequence[PriceTable], at: datetime) -> Re
     if resource.price is not None and resource.price.nanos <= 0:
         return replace(resource, price=None, price_source=None)
     return resource
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """What some time of a resource was counted as, and what it is by the price book as that is written now."""
+
+    ref: ResourceRef
+    counted: Money
+    booked: Money
+
+
+def otherwise(
+    intervals: Iterable[Interval],
+    known: Mapping[ResourceRef, Resource],
+    book: PriceTable,
+    start: datetime,
+    until: datetime,
+    billed: Mapping[str, datetime],
+) -> Iterator[Otherwise]:
+    """The time within [start, until) that was counted before a line of the book for it was written.
+
+    An interval keeps the price that was known when it was seen. ``billed``: up to when a bill replaces the estimates of
+    an account.
+    """
+    for interval in intervals:
+        resource = known.get(interval.ref)
+        if resource is None or not interval.per_hour:
+            continue
+        high = min(interval.ended or until, until)
+        price = book.at(replace(resource, charge_type=interval.charge_type), high)
+        if price is None or price.per_hour == interval.per_hour:
+            continue
+        low = max(start, interval.started, price.since, billed.get(interval.ref.account, start))
+        if high - low > _LATE:
+            counted, booked = interval.per_hour, price.per_hour
+            yield Otherwise(interval.ref, counted.per_hour_for(high - low), booked.per_hour_for(high - low))

@@ -18,6 +18,12 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         "{amount} of the estimate was not observed ({count} intervals) and is assumed from the last start or look",
         "估算中的 {amount} 没有观测到（{count} 段），按上次开机或上次查看时的状态推算",
     ),
+    "otherwise": (
+        "{counted} of the estimate ({count} resources) was counted before the price book had this price; by the book "
+        "it is {booked}. What is past is not counted anew: its bill replaces it",
+        "估算中的 {counted}（{count} 个资源）在价格表写入新价之前就已计入，按现在的价格表是 {booked}。"
+        "过去的估算不会重算，账单到了以账单为准",
+    ),
     "source": ("{account}/{region} {source}: {state}: {error}", "{account}/{region} {source}：{state}：{error}"),
     "no_bill": (
         "{account}: no bill of this time is known; its money is an estimate (price x hours)",
