@@ -226,6 +226,26 @@ def test_a_bill_that_changes_nothing_is_not_told_again(month: tuple[App, FakeClo
     assert ScheduledReports.of(app).unsettled() is None
 
 
+def test_a_bill_that_is_final_after_the_next_edition_is_revised_as_well(month: tuple[App, FakeClock]) -> None:
+    """December's draft took the place of November's, which nobody was told of again."""
+    app, clock = month
+    reports = ScheduledReports.of(app)
+    for first in (DECEMBER, DECEMBER + 31 * DAY):
+        to(clock, first + NINE)
+        reports.round()
+    assert reports.unsettled() == NOVEMBER
+    assert app.biller.charges(app.accounts["acc"], NOVEMBER)
+    clock.advance(HOUR)
+    for again in (reports, ScheduledReports.of(app)):
+        again.round()
+    with app.database.read() as conn:
+        told = [n.idem_key for n in outbox.list_notices(conn) if n.kind == "report" and n.channel == "ops"]
+    assert sorted(told) == [
+        f"report/monthly/{edition}@ops" for edition in ("2026-11/draft", "2026-11/revised", "2026-12/draft")
+    ]
+    assert reports.unsettled() == DECEMBER
+
+
 def test_a_week_is_told_on_its_weekday_about_seven_days(tmp_path: Path) -> None:
     clock = FakeClock(NOVEMBER)
     app = opened(tmp_path, clock, WEEKLY)

@@ -5,7 +5,7 @@ up for by its latest edition alone. A report that was never told begins with its
 costguard was set up is nobody's month.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
@@ -89,40 +89,43 @@ class ScheduledReports:
             if told is None or told["kind"] != period.kind:
                 self._begin(edition, period, now)
             elif _instant(told["start"]) < period.start:
-                self._tell(edition, period, due)
-            elif _awaits(edition, told, period) and now - self._looked.get(edition.name, now - _LOOK) >= _LOOK:
-                self._looked[edition.name] = now
-                self._revise(edition, period, due, told["numbers"])
+                self._tell(edition, period, due, told)
+            elif now - self._looked.get(edition.name, now - _LOOK) >= _LOOK:
+                for draft in _drafts(edition, told):
+                    self._looked[edition.name] = now
+                    told = self._revise(edition, due, told, draft)
 
     def unsettled(self) -> datetime | None:
         """From when on bills are read again: the beginning of a month whose draft waits for its final bill."""
-        now = self.app.clock.now()
-        starts = []
         with self.app.database.read() as conn:
-            for edition in self.editions:
-                period = edition.rhythm.period(edition.rhythm.last_due(now))
-                told = kv.get(conn, edition.key)
-                if told is not None and _awaits(edition, told, period):
-                    starts.append(period.start)
-        return min(starts, default=None)
+            rows = [(edition, kv.get(conn, edition.key)) for edition in self.editions]
+        waiting = (draft for edition, told in rows if told is not None for draft in _drafts(edition, told))
+        return min((_instant(draft["start"]) for draft in waiting), default=None)
 
     def _begin(self, edition: Edition, period: Period, now: datetime) -> None:
         with self.app.database.write() as conn:
             kv.put(conn, edition.key, _row(period, None), now)
 
-    def _tell(self, edition: Edition, period: Period, due: datetime) -> None:
-        self._queue(edition, period, due, self._report(period), None)
+    def _tell(self, edition: Edition, period: Period, due: datetime, before: Mapping[str, Any]) -> None:
+        known = self._report(period)
+        # The month before may still turn final; what lies before that no longer does.
+        earlier = {**before, "earlier": None} if before in _drafts(edition, before) else None
+        self._write(edition, _row(period, known, earlier), self._notices(edition, period, due, known))
 
-    def _revise(self, edition: Edition, period: Period, due: datetime, draft: Mapping[str, Any]) -> None:
-        now_known = self._report(period)
-        if not now_known.final:
-            return
-        found = changes(draft, now_known.numbers)
-        if found:
-            self._queue(edition, period, due, now_known, (draft, found))
-            return
-        with self.app.database.write() as conn:
-            kv.put(conn, edition.key, _row(period, now_known), self.app.clock.now())
+    def _revise(
+        self, edition: Edition, due: datetime, told: Mapping[str, Any], draft: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Tells a draft of ``told`` again if it is final and differs; returns what is remembered from now on."""
+        period = edition.rhythm.period(edition.rhythm.next_due(_instant(draft["start"])))
+        known = self._report(period)
+        if not known.final:
+            return told
+        earlier = told.get("earlier")
+        row = {**told, "earlier": None} if draft is earlier else _row(period, known, earlier)
+        found = changes(draft["numbers"], known.numbers)
+        revised = (draft["numbers"], found)
+        self._write(edition, row, self._notices(edition, period, due, known, revised) if found else [])
+        return row
 
     def _report(self, period: Period) -> Report:
         facts = gather(
@@ -130,19 +133,10 @@ class ScheduledReports:
         )  # fmt: skip
         return report(facts)
 
-    def _queue(
-        self,
-        edition: Edition,
-        period: Period,
-        due: datetime,
-        told: Report,
-        revised: tuple[Mapping[str, Any], list[dict[str, Any]]] | None,
-    ) -> None:
-        now = self.app.clock.now()
-        notices = self._notices(edition, period, due, told, revised, now)
+    def _write(self, edition: Edition, row: Mapping[str, Any], notices: Sequence[Notice]) -> None:
         with self.app.database.write() as conn:
             outbox.enqueue(conn, notices)
-            kv.put(conn, edition.key, _row(period, told), now)
+            kv.put(conn, edition.key, row, self.app.clock.now())
 
     def _notices(
         self,
@@ -150,11 +144,10 @@ class ScheduledReports:
         period: Period,
         due: datetime,
         told: Report,
-        revised: tuple[Mapping[str, Any], list[dict[str, Any]]] | None,
-        now: datetime,
+        revised: tuple[Mapping[str, Any], list[dict[str, Any]]] | None = None,
     ) -> list[Notice]:
         """One for each channel. Mail carries the whole report in the language of its channel."""
-        paths = routing(self.app.config)
+        paths, now = routing(self.app.config), self.app.clock.now()
         draft, found = revised or ({"amount": None}, None)
         stage = "revised" if revised else told.numbers["stage"]
         story, notices = f"report/{edition.name}", []
@@ -177,18 +170,20 @@ class ScheduledReports:
         return {} if url is None else {"page": url}
 
 
-def _awaits(edition: Edition, told: Mapping[str, Any], period: Period) -> bool:
-    """Whether a month was told as a draft and is to be told again when it is final."""
-    numbers = told["numbers"]
-    same = told["kind"] == period.kind == "month" and told["name"] == period.name
-    return edition.revise and same and numbers is not None and numbers["stage"] != "final"
+def _drafts(edition: Edition, told: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The months that were told as drafts and are to be told again when they are final: the last one and the one
+    before it."""
+    rows = [row for row in (told, told.get("earlier")) if row is not None and row["kind"] == "month"]
+    return [row for row in rows if edition.revise and row["numbers"] is not None and row["numbers"]["stage"] != "final"]
 
 
-def _row(period: Period, told: Report | None) -> dict[str, Any]:
-    """What is remembered: which period was told, and the numbers that a revision is compared with."""
+def _row(period: Period, told: Report | None, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What is remembered: which period was told, the numbers that a revision is compared with, and the same of the
+    month before while that is a draft."""
     kept = ("stage", "amount", "billed", "saved", "owners")
     numbers = None if told is None else {key: told.numbers[key] for key in kept}
-    return {"kind": period.kind, "name": period.name, "start": encode(period.start), "numbers": numbers}
+    start = encode(period.start)
+    return {"kind": period.kind, "name": period.name, "start": start, "numbers": numbers, "earlier": earlier}
 
 
 def _instant(value: object) -> datetime:
