@@ -198,7 +198,10 @@ class CloudMonitor:
         if namespace != NAMESPACE or name not in METRICS or name in self.hidden:
             return []
         here = {box.id: box for box in self._fleet.here(region)}
-        oldest = self._clock.now() - timedelta(days=7 if period < 60 else 31 if period == 60 else 91)
+        now, span = self._clock.now(), timedelta(seconds=period)
+        oldest = now - timedelta(days=7 if period < 60 else 31 if period == 60 else 91)
+        # What lies further off is in no period of the window.
+        first, last = max(oldest, start - span), min(now, end + span)
         rows = []
         for (metric, instance, gpu), points in self.metrics.items():
             box = here.get(instance)
@@ -206,7 +209,7 @@ class CloudMonitor:
                 continue
             if METRICS[name].agent and box.agent != "running":
                 continue
-            known = {at: v for at, v in points.items() if at <= self._clock.now() and at > oldest}
+            known = {at: v for at, v in points.items() if first < at <= last}
             for at, (low, mean, high) in sorted(_folded(known, period).items()):
                 if start < at <= end:
                     row = {

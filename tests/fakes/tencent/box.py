@@ -11,6 +11,14 @@ NOT_APPLICABLE = "NOT_APPLICABLE"
 TRANSIENT = ("PENDING", "STARTING", "STOPPING", "REBOOTING", "TERMINATING")
 
 
+_WAYS = {
+    "PENDING": (timedelta(seconds=60), "RUNNING"),
+    "STARTING": (timedelta(seconds=30), "RUNNING"),
+    "REBOOTING": (timedelta(seconds=30), "RUNNING"),
+    "TERMINATING": (timedelta(seconds=15), "GONE"),
+}
+
+
 @dataclass
 class Box:
     """One instance. ``extra`` is merged into what DescribeInstances says.
@@ -57,13 +65,9 @@ class Box:
 
     def takes(self) -> tuple[timedelta, str] | None:
         """How long the transition under way takes, and where it ends."""
-        return {
-            "PENDING": (timedelta(seconds=60), "RUNNING"),
-            "STARTING": (timedelta(seconds=30), "RUNNING"),
-            "REBOOTING": (timedelta(seconds=30), "RUNNING"),
-            "STOPPING": (timedelta(seconds=20 + self.serial % 31), "STOPPED"),
-            "TERMINATING": (timedelta(seconds=15), "GONE"),
-        }.get(self.state)
+        if self.state == "STOPPING":
+            return timedelta(seconds=20 + self.serial % 31), "STOPPED"
+        return _WAYS.get(self.state)
 
     def begin(self, state: str, operation: str, request_id: str, now: datetime, fails: bool = False) -> None:
         """A call sets out for another state; asynchronous, as all of them are."""

@@ -94,11 +94,14 @@ class Monitor:
         here = {box.id: box for box in self._fleet.here(call.region)}
         if any(id not in here or id in self.destroyed for id in ids):
             raise Refused("InvalidParameterValue", "Unauthorized operation or the instance has been destroyed")
+        cards: dict[str, list[int]] = {}
+        for name, box, number in self.samples:
+            if name == metric and number is not None:
+                cards.setdefault(box, []).append(number)
         told = []
         for id in ids:
             measured = METRICS[metric] or here[id].agent
-            cards = sorted(card for name, box, card in self.samples if (name, box) == (metric, id) and card is not None)
-            for card in cards or (None,):
+            for card in sorted(cards.get(id, ())) or (None,):
                 series = self._folded((metric, id, card), Period, start, end) if measured else {}
                 told.append(_point(id, series, SpecifyStatistics, card))
         for point in told if self.torn else ():
@@ -140,10 +143,13 @@ class Monitor:
         now, metric = self._clock.now(), key[0]
         days = 15 if period < 60 or (period == 60 and metric.startswith("Gpu")) else {60: 31, 300: 31}.get(period, 93)
         series: dict[datetime, list[float]] = {}
-        for at, value in sorted(self.samples.get(key, {}).items()):
+        span = timedelta(seconds=period)
+        # What lies further off is in no period of the window.
+        first, last = max(now - timedelta(days=days), start - span), min(now, end + span)
+        for at, value in sorted((at, value) for at, value in self.samples.get(key, {}).items() if first <= at <= last):
             opens = _floor(at - timedelta(microseconds=1), period)
-            stamp = opens + timedelta(seconds=period) if self.stamp_ends_period else opens
-            if start <= stamp <= end and now - timedelta(days=days) <= at <= now:
+            stamp = opens + span if self.stamp_ends_period else opens
+            if start <= stamp <= end:
                 series.setdefault(stamp, []).append(value)
         return series
 
@@ -180,9 +186,11 @@ def _spelt(metric: str) -> str:
     return metric.capitalize() if metric.startswith("Gpu") else metric
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 def _floor(at: datetime, period: int) -> datetime:
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    return at - (at - epoch) % timedelta(seconds=period)
+    return at - (at - _EPOCH) % timedelta(seconds=period)
 
 
 def _local(at: datetime) -> str:
