@@ -245,3 +245,18 @@ def test_a_database_of_another_version_is_told_in_the_language(tmp_path: Path) -
         told = costguard(*words, "-c", str(tmp_path / "costguard.yaml"), "--lang", "zh", width=200)
         assert "数据库的表结构是" in told.err
         assert leaks(told) == []
+
+
+@pytest.mark.parametrize("line", ["costguard ", "costguard db ", "costguard spend --"])
+def test_completion_speaks_the_terminals_language(line: str) -> None:
+    """zsh and fish show what each choice does beside it."""
+    ask = {
+        "_COSTGUARD_COMPLETE": "complete_fish",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "_TYPER_COMPLETE_ARGS": line,
+    }
+    chinese, english = (costguard(env={**ask, "LC_ALL": locale}) for locale in ("zh_CN.UTF-8", "C.UTF-8"))
+    choices = [row.split("\t") for row in chinese.out.splitlines()]
+    assert len(choices) > 3
+    assert [choice for choice, text in choices if not re.search(r"[\u4e00-\u9fff]", text)] == []
+    assert not re.search(r"[\u4e00-\u9fff]", english.out)

@@ -54,6 +54,18 @@ def refuse(error: Any, language: Language) -> None:
     out.print(Panel(text, title=t("Error"), title_align="left", border_style="red"))
 
 
+def explained(ctx: Any, command: Any, choices: list[Any], language: Language) -> list[Any]:
+    """What a shell offers to complete, each with its help in the language; Click cuts the English one short."""
+    if language == "en":
+        return choices
+    t, inner = _translator(language), commands_of(command)
+    options = {name: one.help for one in command.get_params(ctx) for name in one.opts}
+    for choice in choices:
+        text = inner[choice.value].help if choice.value in inner else options.get(choice.value)
+        choice.help = t(paragraphs(text)[0]) if text else choice.help
+    return choices
+
+
 def commands_of(group: Any) -> dict[str, Any]:
     """The commands of a group by name, each loaded, in the order of the help; none of what is no group."""
     names = group.list_commands(None) if hasattr(group, "commands") else ()

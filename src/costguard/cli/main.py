@@ -60,14 +60,20 @@ def _with_language(command: Any, option: Any) -> None:
 
 
 def _with_help(command: Any, language: Language) -> None:
-    """Gives every command its help in a language, laid out by us."""
+    """Gives every command its help in a language, laid out by us, and what completion says of each choice."""
+    complete = type(command).shell_complete
 
     def show(ctx: Any, _: object) -> None:
         from costguard.cli import help
 
         help.show(ctx, language)
 
-    command.format_help = show
+    def completions(ctx: Any, incomplete: str) -> Any:
+        from costguard.cli import help
+
+        return help.explained(ctx, command, complete(command, ctx, incomplete), language)
+
+    command.format_help, command.shell_complete = show, completions
     for inner in getattr(command, "commands", {}).values():
         _with_help(inner, language)
 
