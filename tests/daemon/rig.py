@@ -105,7 +105,7 @@ class Call:
 @dataclass
 class Cloud:
     """``boundary`` is told of each call, before and after it. ``fail`` raises before the effect, ``lose`` after it.
-    ``tells_until``: nothing is measured after it."""
+    ``tells_until``: nothing is measured after it. A minute is told of ``late`` after it was over."""
 
     clock: Clock
     account_id: str = "1"
@@ -116,6 +116,7 @@ class Cloud:
     lose: dict[str, Callable[[], BaseException | None]] = field(default_factory=dict)
     failed_usage: dict[str, ProviderError] = field(default_factory=dict)
     tells_until: datetime | None = None
+    late: timedelta = timedelta(0)
     tells: tuple[tuple[Metric, int | None], ...] = (
         (Metric.GPU_UTIL, 0), (Metric.CPU_CORES, None), (Metric.NETWORK, None),
     )  # fmt: skip
@@ -219,10 +220,12 @@ class CloudConnection:
     def _samples(self, resource: Resource, since: datetime, until: datetime) -> Iterable[UsageSample]:
         box = self._cloud.boxes[resource.ref.id]
         first = max(since, box.started_at).replace(second=0, microsecond=0)
+        off = box.stopping_since + STOP_TAKES if box.stopping_since else until
+        last = min(until, off, self._cloud.clock.now() - self._cloud.late, self._cloud.tells_until or until)
         for metric, card in self._cloud.tells:
             series = Series(resource.ref, metric, card, "cloud", Statistic.MAX)
             at = first
-            while at <= min(until, self._cloud.tells_until or until):
+            while at <= last:
                 busy = box.busy_since is not None and box.busy_since <= at <= (box.busy_until or at)
                 if at >= since:
                     yield UsageSample(series, at, 90.0 if busy and metric is Metric.GPU_UTIL else 0.0, MINUTE)

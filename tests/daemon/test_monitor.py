@@ -141,6 +141,25 @@ def test_work_that_began_after_the_last_poll_is_seen_before_the_stop(
     assert "no longer holds: GPU use reached" in row.reason
 
 
+@pytest.mark.parametrize("busy", [95.0, 2.0])
+def test_work_that_no_poll_and_no_look_could_see_is_told_afterwards(
+    app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer, busy: float
+) -> None:
+    """The box is off and Prometheus still holds the minute in which it was stopped; its exporter ends with it."""
+    clock.advance(timedelta(seconds=17))
+    works(prometheus, clock, ahead=3 * MINUTE)
+    drive(app, clock, 3 * MINUTE)
+    (row,) = rows(app.database)
+    due = row.due_at
+    assert due is not None
+    on = {"instance_id": "a", "instance": "a:9400", "gpu": "0", "UUID": "GPU-a"}
+    prometheus.scrapes(UTIL, on, clock.now(), due + MINUTE / 2, lambda at: busy if at > due else 0.0, MINUTE / 12)
+    drive(app, clock, 45 * MINUTE)
+    assert [stop.at for stop in cloud.stops("a")] == [due]
+    told_of = [notice for notice in told(app.database) if notice.kind is NoticeKind.UNSEEN_WORK]
+    assert len(told_of) == (busy == 95.0)
+
+
 @pytest.mark.parametrize("fault", [Fault.RESET, Fault.FORBIDDEN, Fault.HTML])
 def test_a_prometheus_that_dies_after_the_warning_stops_nothing(
     app: App, clock: FakeClock, cloud: Cloud, prometheus: PrometheusServer, fault: Fault

@@ -214,6 +214,31 @@ def test_stop_now_stops_and_the_message_becomes_the_result(office: Office) -> No
     assert [call.operation for call in office.cloud.calls] == ["stop", "start"]
 
 
+def test_work_that_nobody_could_see_is_told_in_the_thread_and_undone_there(office: Office) -> None:
+    """Beside the result, for everybody to see, with the way back."""
+    box = office.cloud.boxes["a"]
+    office.cloud.late = 2 * MINUTE
+    office.later(25 * MINUTE)
+    (row,) = rows(office.app.database)
+    assert row.due_at is not None
+    box.busy_since = row.due_at - MINUTE
+    office.later(row.due_at + timedelta(seconds=5) - office.clock.now())
+    assert [call.id for call in office.cloud.stops()] == ["a"]
+    office.later(3 * MINUTE)
+    assert office.warning.text.startswith("Stopped train-03"), "the result stays where it is"
+    said = office.slack.thread(office.warning)[-1]
+    assert said.text.startswith("Stopped within 3 min of beginning to work: train-03"), "as finely as metrics tell"
+    assert said.content["reply_broadcast"] is True
+    assert f"@{ZW}" in said.delivered.mentions
+    assert [element["action_id"] for _, element in said.elements] == ["start_again", "false_alarm"]
+    office.press("start_again", message=said)
+    assert "zhangwei asked to start train-03 again" in office.shown(said)
+    assert [call.operation for call in office.cloud.calls] == ["stop", "start"]
+    office.later(3 * MINUTE)
+    office.later(3 * MINUTE)
+    assert len([m for m in office.slack.posted if "beginning to work" in m.text]) == 1
+
+
 def test_a_stranger_is_refused_alone_and_nothing_changes(office: Office) -> None:
     before = dict(office.warning.content)
     office.press("keep_2h", NOBODY)

@@ -171,6 +171,26 @@ def test_where_a_story_began(database: Database) -> None:
     assert seen == ["C/1", "C/1", "C/1", None, None, "C/6"]
 
 
+def test_what_is_told_after_the_end_follows_the_story_that_ended(database: Database) -> None:
+    """It answers what it is about, begins nothing itself, and a next story is another one."""
+    told = [
+        (NoticeKind.UNSEEN_WORK, "C/0"), (NoticeKind.WARN, "C/1"), (NoticeKind.RESULT, "C/2"),
+        (NoticeKind.UNSEEN_WORK, "C/3"), (NoticeKind.RESULT, "C/4"), (NoticeKind.UNSEEN_WORK, "C/5"),
+        (NoticeKind.WARN, "C/6"), (NoticeKind.UNSEEN_WORK, "C/7"),
+    ]  # fmt: skip
+    seen = []
+    for number, (kind, ref) in enumerate(told):
+        with database.write() as conn:
+            sent = notice(
+                number, kind=kind, alert_key="story", message_ref=ref, state=NoticeState.SENT,
+                sent_at=NOW + number * MINUTE,
+            )  # fmt: skip
+            follows = outbox.began(conn, sent)
+            outbox.enqueue(conn, [sent])
+            seen.append(follows)
+    assert seen == [None, None, "C/1", "C/1", None, "C/4", None, "C/6"]
+
+
 def test_a_story_told_to_one_person_is_another_than_the_channels(database: Database) -> None:
     """Who was written to directly gets the rest directly; the channel, and the next person, hear it from its start."""
     mine = notice(

@@ -20,6 +20,7 @@ from costguard.config.load import Config
 from costguard.daemon import metrics
 from costguard.daemon.accounts import Account
 from costguard.daemon.act import Actor
+from costguard.daemon.afterwards import Afterwards
 from costguard.daemon.bills import Biller
 from costguard.daemon.cycle import Cycle, CycleResult, new_id
 from costguard.daemon.drafts import Drafter
@@ -76,6 +77,7 @@ class App:
     lead: Leadership
     cycle: Cycle
     actor: Actor
+    afterwards: Afterwards
     workers: tuple[ChannelWorker, ...]
     watch: Watch
     reminders: Reminders
@@ -129,11 +131,12 @@ class App:
         lead = Leadership(database, clock, f"{socket.gethostname()}:{getpid()}:{new_id()}", lease_ttl)
         cycle = Cycle(database, clock, builder, settings, tuple(policies.values()), drafter, lead, config.settings.mode)
         hooks = HookRunner(_commands_of(accounts), config.folder)
+        looker = Looker(lister, backfill, watching)
         actor = Actor(
             database,
             clock,
             accounts,
-            Looker(lister, backfill, watching),
+            looker,
             builder,
             settings,
             policies,
@@ -159,6 +162,7 @@ class App:
             lead=lead,
             cycle=cycle,
             actor=actor,
+            afterwards=Afterwards(database, clock, accounts, looker, builder, policies, drafter, lead),
             workers=_workers(config, database, clock, redactor),
             watch=Watch(database, clock, routing, settings, config.settings.notify.dry_run.digest),
             reminders=Reminders(

@@ -57,6 +57,7 @@ def jobs(app: App, *, deliver: timedelta | None = None, act: timedelta | None = 
     found += [
         Job(CYCLE, schedule.cycle, leading(_decide(app))),
         Job("watch", timedelta(minutes=1), leading(app.watch.round)),
+        Job("afterwards", timedelta(minutes=1), leading(app.afterwards.round)),
         Job("reminders", timedelta(minutes=1), leading(app.reminders.round)),
         Job("reports", timedelta(minutes=1), leading(reports.round)),
         Job("deliver", deliver or schedule.deliver, leading(app.deliver)),

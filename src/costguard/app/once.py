@@ -55,6 +55,7 @@ def _run(app: App, progress: Callable[[str], None]) -> OnceResult:
     app.actor.confirm_warnings()
     result = app.decide()
     app.watch.round()
+    app.afterwards.round()
     app.reminders.round()
     progress("decided")
     app.drain(_DELIVER)

@@ -109,6 +109,7 @@ class _Rested(View):
         yield t("label.why"), words(self.language).evidence(Doc({**facts, "at": instant(seen)}), seen, self.zone)
         if action["reason"]:
             yield t("label.now"), self.say(action["reason"])
+        yield from ((t("label.unseen"), self.history(e)) for e in document["history"] if e["kind"] == "unseen_work")
         if action["error"] and action["error"] != action["reason"]:
             yield t("label.failed"), self.say(action["error"])
         if action["retry_at"] and action["state"] == "deferred":

@@ -132,6 +132,7 @@ TABLES: dict[str, tuple[str, str]] = {
     "notice.notify": ("提醒", "notify"),
     "notice.result": ("结果", "result"),
     "notice.failed": ("失败", "failed"),
+    "notice.unseen_work": ("没看到的负载", "unseen work"),
     "notice.kept": ("保留", "kept"),
     "notice.cleared": ("解除", "cleared"),
     "notice.no_data": ("无数据", "no_data"),
@@ -248,6 +249,7 @@ TABLES: dict[str, tuple[str, str]] = {
     "ledger.saving": ("节省", "saving"),
     "ledger.lever": ("人工", "lever"),
     "ledger.undo": ("重启", "undo"),
+    "ledger.unseen_work": ("事后得知", "unseen work"),
     "ledger.system": ("系统", "system"),
     # ── sources ──
     "sources.region": ("地域", "REGION"),

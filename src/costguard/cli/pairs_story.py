@@ -49,6 +49,7 @@ STORY: dict[str, tuple[str, str]] = {
     "label.warned": ("已预警", "warned"),
     "label.action": ("动作", "action"),
     "label.again": ("重试", "again"),
+    "label.unseen": ("事后得知", "unseen"),
     "label.times": ("时间", "times"),
     "label.saved": ("节省", "saved"),
     "label.hook": ("脚本输出", "hook said"),

@@ -35,7 +35,7 @@ from costguard.engine.lifecycle import AFTER_BUSY, Do, Transition, advance
 from costguard.engine.notices import refused, request
 from costguard.engine.onsite import preparation, said
 from costguard.engine.plan import PlanFacts
-from costguard.engine.recheck import ladder_of, recheck, rung_of
+from costguard.engine.recheck import audience, ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
 from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Unsupported
 from costguard.notify.route import delivered_at
@@ -249,7 +249,7 @@ class Actor:
                 conn, self.drafter.notices(refused(action, verdict, new_id(), price=price, now=now), snapshot)
             )
             return
-        to = _targets(action, self._ready(action))
+        to = audience(action, self._ready(action))
         told = request(
             action, action.finding(), kind, new_id(), f"{kind.value}:{action.attempt}:{action.state.value}",
             price=price, now=now, to=to, reason=action.reason, why=why,
@@ -421,13 +421,3 @@ class Actor:
 
 def _seen(look: Look, more: bool) -> Event:
     return Event(EventKind.LOOKED, look=look, more=more)
-
-
-def _targets(action: Action, ready: Prepared | None) -> tuple[str, ...]:
-    """Who heard the first warning hears the rest of the story."""
-    if ready is None:
-        return ()
-    ladder = ladder_of(action, ready)
-    first = ladder.first_warning
-    rung = ladder.rungs[first] if first is not None else ladder.rungs[min(action.rung, len(ladder.rungs) - 1)]
-    return rung.to or ()

@@ -85,6 +85,11 @@ class Drafter:
                     action=action, resource=resource, do=request.do, now=now, timezone=zone, owner=owner,
                     confirmed=not action.reason, links=links,
                 )  # fmt: skip
+            case NoticeKind.UNSEEN_WORK if (unseen := request.unseen) is not None:
+                return facts.unseen_work_facts(
+                    action=action, resource=resource, do=request.do, now=now, timezone=zone, owner=owner,
+                    began=unseen.began, before=unseen.before, seen=unseen.evidence, links=links,
+                )  # fmt: skip
             case NoticeKind.FAILED:
                 return facts.failed_facts(
                     action=action, resource=resource, do=request.do, now=now, timezone=zone, owner=owner,

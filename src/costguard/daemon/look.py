@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from costguard.daemon import savings
 from costguard.daemon.accounts import Account
@@ -12,6 +12,7 @@ from costguard.daemon.monitor import Monitor
 from costguard.domain.action import Action
 from costguard.domain.decision import Response
 from costguard.domain.resource import Ends, Resource, ResourceRef, State
+from costguard.domain.usage import Metric
 from costguard.engine.events import Look
 from costguard.errors import NotFound, ProviderError
 from costguard.ports import History, Inventory, Usage
@@ -67,6 +68,35 @@ class Looker:
             usage.append(conn, answer.samples)
         if answer.failed:
             raise next(iter(answer.failed.values()))
+
+    def read_past(
+        self, account: Account, boxes: Sequence[Resource], metrics: frozenset[Metric], since: datetime, until: datetime
+    ) -> set[ResourceRef]:
+        """Stores what every source holds of ``boxes`` of one region, which may be off by now, from ``since`` to
+        ``until``; returns those of which some source could not be asked."""
+        unread: set[ResourceRef] = set()
+        connection = account.connection()
+        known = metrics & frozenset(account.bound.manifest.metrics)
+        if isinstance(connection, Usage) and known:
+            try:
+                answer = connection.usage(boxes, known, since, until)
+            except ProviderError as error:
+                _log.info("the use of what was stopped could not be read: %s", error)
+                unread = {box.ref for box in boxes}
+            else:
+                unread = set(answer.failed)
+                with self.lister.database.write(durable=False) as conn:
+                    usage.append(conn, answer.samples)
+        for monitor in self.monitors:
+            told = [box for box in boxes if monitor.may_tell_of(box)]
+            try:
+                if told:
+                    monitor.agree()
+                    monitor.history(told, since, min(until, self.lister.clock.now() - monitor.delay))
+            except ProviderError as error:
+                _log.info("%s could not be asked of what was stopped: %s", monitor.name, error)
+                unread |= {box.ref for box in told}
+        return unread
 
     def read_history(self, account: Account, ref: ResourceRef) -> int:
         """Who started and stopped it within the last day, where the provider tells; how many events were new.

@@ -23,6 +23,11 @@ DECISIONS = Counter(
 TRANSITIONS = Counter(
     "costguard_action_transitions_total", "Actions that entered a state.", ["state"], registry=REGISTRY
 )
+UNSEEN_WORK = Counter(
+    "costguard_unseen_work_total",
+    "Stops and releases that hit work which had just begun, as only later samples showed.",
+    registry=REGISTRY,
+)
 PROVIDER_CALLS = Counter(
     "costguard_provider_looks_total",
     "Looks at a source of an account, by how they went.",

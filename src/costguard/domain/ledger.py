@@ -23,6 +23,7 @@ class LedgerKind(StrEnum):
     SAVING = "saving"
     LEVER = "lever"
     UNDO = "undo"
+    UNSEEN_WORK = "unseen_work"
     SYSTEM = "system"
 
 

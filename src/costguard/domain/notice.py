@@ -21,6 +21,7 @@ class NoticeKind(StrEnum):
     REMINDER = "reminder"
     REPORT = "report"
     APPROVAL = "approval"
+    UNSEEN_WORK = "unseen_work"
 
     @property
     def outcome(self) -> bool:
@@ -31,6 +32,11 @@ class NoticeKind(StrEnum):
     def recurs(self) -> bool:
         """Whether each is a message of its own, about its own day, week or month: it follows none before it."""
         return self in (NoticeKind.DIGEST, NoticeKind.REMINDER, NoticeKind.REPORT, NoticeKind.TEST)
+
+    @property
+    def after_the_end(self) -> bool:
+        """Whether it belongs to a story that has ended already."""
+        return self is NoticeKind.UNSEEN_WORK
 
     @property
     def ends_story(self) -> bool:

@@ -41,14 +41,6 @@ def levels_of(ready: Prepared) -> Levels | None:
     return tuple((metric, below) for metric, below in asked if below is not None)
 
 
-def _levels(tests: ActivityTests) -> Levels:
-    asked = (
-        (Metric.GPU_UTIL, tests.gpu_util), (Metric.CPU_CORES, tests.cpu_cores), (Metric.NETWORK, tests.network),
-        (Metric.DISK, tests.disk), (Metric.CONNECTIONS, tests.connections),
-    )  # fmt: skip
-    return tuple((metric, level) for metric, level in asked if level is not None)
-
-
 class Windows(Mapping[WindowSpec, tuple[UsageWindow, ...]]):
     """The windows of a box at one moment, made when they are asked for: most looks ask for few. Any spec is in it."""
 
@@ -209,7 +201,7 @@ class Box:
 
     def next_quiet(self, tests: ActivityTests, after: int, until: int) -> int | None:
         """The first moment in (after, until] at which every source had been quiet for half an hour."""
-        times = self.busy(_levels(tests))
+        times = self.busy(tests.levels)
         for a, b in pairwise(chain(islice(times, bisect_right(times, after - _WINDOW), None), (_FOREVER,))):
             if a + _WINDOW > until:
                 return None
@@ -220,7 +212,7 @@ class Box:
     def next_known(self, tests: ActivityTests, after: int, until: int, step: int) -> int:
         """When, after ``after``, what is unknown for want of samples may be known: a step later while some of the half
         hour are there and some are missing, else with the next sample of a series that had none; at most ``until``."""
-        wanted = {metric for metric, _ in _levels(tests)}
+        wanted = {metric for metric, _ in tests.levels}
         returns = [until]
         for series, track in self.tracks.items():
             if series.metric not in wanted:
@@ -235,7 +227,7 @@ class Box:
 
     def next_work(self, tests: ActivityTests, after: int, until: int) -> int | None:
         """The end of the first sample in (after, until] that shows work, by the tests of a policy's busy guard."""
-        wanted = dict(_levels(tests))
+        wanted = dict(tests.levels)
         found: int | None = None
         for series, track in self.tracks.items():
             if (level := wanted.get(series.metric)) is not None:

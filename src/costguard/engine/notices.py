@@ -11,6 +11,7 @@ from costguard.domain.decision import GuardCode, Response, Verdict
 from costguard.domain.finding import Finding
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
+from costguard.engine.afterwards import UnseenWork
 from costguard.rules.policy import Rung
 
 
@@ -26,7 +27,7 @@ class NoticeRequest:
     ``release_in``: how long after it the provider's own timer releases the box, where the ladder sets one.
     ``why`` is the word for why it was called off (see events).
     ``asked``: somebody had asked for what ``code`` and ``reason`` hold back. ``cost_so_far`` is what the claim has cost
-    since it began. ``repeat``: the same fact told again.
+    since it began. ``repeat``: the same fact told again. ``unseen``: work before the call that was not known then.
     """
 
     id: str
@@ -48,6 +49,7 @@ class NoticeRequest:
     cost_so_far: Money | None = None
     repeat: bool = False
     asked: bool = False
+    unseen: UnseenWork | None = None
 
 
 def refused(row: Action, verdict: Verdict, id: str, *, price: Money | None, now: datetime) -> NoticeRequest:

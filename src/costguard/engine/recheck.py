@@ -40,6 +40,16 @@ def rung_of(action: Action, ready: Prepared) -> Rung:
     return ladder_of(action, ready).rungs[action.rung]
 
 
+def audience(action: Action, ready: Prepared | None) -> tuple[str, ...]:
+    """Who heard a row's first warning hears the rest of its story. ``ready`` None: its policy is another one now."""
+    if ready is None:
+        return ()
+    ladder = ladder_of(action, ready)
+    first = ladder.first_warning
+    rung = ladder.rungs[first] if first is not None else ladder.rungs[min(action.rung, len(ladder.rungs) - 1)]
+    return rung.to or ()
+
+
 def recheck(
     action: Action,
     ready: Prepared | None,

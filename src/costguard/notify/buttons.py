@@ -26,7 +26,7 @@ def presses(doc: Doc) -> tuple[Press, ...]:
             return (Press.KEEP_2H, Press.KEEP_MORNING, Press.WHEN_IDLE, *now, *mine, Press.FALSE_ALARM)
         case NoticeKind.APPROVAL:
             return (Press.APPROVE, Press.KEEP_2H, Press.KEEP_MORNING, *mine, Press.FALSE_ALARM)
-        case NoticeKind.RESULT if stop:
+        case NoticeKind.RESULT | NoticeKind.UNSEEN_WORK if stop:
             return (Press.START_AGAIN, Press.FALSE_ALARM)
         case NoticeKind.NOTIFY:
             return mine

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from costguard.domain.action import Action
 from costguard.domain.decision import GuardCode, Response
-from costguard.domain.finding import Finding, Subject
+from costguard.domain.finding import Evidence, Finding, Subject
 from costguard.domain.money import Money
 from costguard.domain.notice import NoticeKind
 from costguard.domain.resource import Resource, StopEffect
@@ -158,6 +158,28 @@ def result_facts(
         do=do, owner=owner, price=price, confirmed=confirmed, effect=effect_of(effect),
         done_at=action.ended_at or action.executed_at or now,
         morning_saved=by_morning_saved if confirmed else None, morning=next_morning(now, timezone),
+    )  # fmt: skip
+
+
+def unseen_work_facts(
+    *,
+    action: Action,
+    resource: Resource | None,
+    do: Response,
+    now: datetime,
+    timezone: str,
+    began: datetime,
+    before: timedelta,
+    seen: Evidence,
+    owner: str | None = None,
+    links: Mapping[str, str] | None = None,
+) -> Facts:
+    """It was at work, as samples show that came only after ``do``. The work ``began`` within ``before`` the call;
+    ``seen`` has ``gpu_util_max``, ``gpu_util_below`` and so on, as the evidence of a finding does."""
+    return document(
+        NoticeKind.UNSEEN_WORK, now, timezone, action.dry_run, links,
+        dedup="unseen work", **about(action, resource),
+        do=do, owner=owner, began=began, before=before, seen=dict(seen), done_at=action.executed_at,
     )  # fmt: skip
 
 

@@ -15,8 +15,11 @@ from costguard.notify.outbox import Told
 from costguard.notify.route import URGENT
 from costguard.notify.settings import DeliverySettings
 
-# What has lists or a reader of its own is never put into another list.
-_ALONE = frozenset({NoticeKind.DIGEST, NoticeKind.REPORT, NoticeKind.REMINDER, NoticeKind.TEST, NoticeKind.APPROVAL})
+# What has lists, a reader or an answer of its own is never put into another list.
+_ALONE = frozenset({
+    NoticeKind.DIGEST, NoticeKind.REPORT, NoticeKind.REMINDER, NoticeKind.TEST, NoticeKind.APPROVAL,
+    NoticeKind.UNSEEN_WORK,
+})  # fmt: skip
 
 
 def is_group(notice: Notice) -> bool:

@@ -121,14 +121,15 @@ class ChannelWorker:
     # ── before sending ──────────────────────────────────────────────────────────────────────────────────
 
     def _supersede(self, waiting: Sequence[Notice]) -> list[Notice]:
-        """Only the newest unsent message of an alert is sent."""
+        """Only the newest unsent message of an alert is sent, and what is told after its end besides."""
         newest: dict[str, datetime] = {}
         for notice in waiting:
-            newest[notice.alert_key] = max(notice.created_at, newest.get(notice.alert_key, notice.created_at))
-        old = {n.alert_key for n in waiting if n.created_at < newest[n.alert_key]}
+            if not notice.kind.after_the_end:
+                newest[notice.alert_key] = max(notice.created_at, newest.get(notice.alert_key, notice.created_at))
+        old = {n.alert_key for n in waiting if n.created_at < newest.get(n.alert_key, n.created_at)}
         for alert_key in sorted(old):
             self._outbox.supersede(alert_key, self.channel.name, newest[alert_key])
-        return [n for n in waiting if n.created_at == newest[n.alert_key]]
+        return [n for n in waiting if n.created_at >= newest.get(n.alert_key, n.created_at)]
 
     def _fold(self, now: datetime) -> None:
         """Puts the due messages together where several are of one kind."""

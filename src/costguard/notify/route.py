@@ -17,7 +17,7 @@ OWNER = "owner"
 # These start or end something; they wait for nobody.
 URGENT = frozenset({
     NoticeKind.WARN, NoticeKind.FAILED, NoticeKind.RESULT, NoticeKind.KEPT, NoticeKind.CLEARED, NoticeKind.APPROVAL,
-    NoticeKind.TEST, NoticeKind.SOURCE,
+    NoticeKind.TEST, NoticeKind.SOURCE, NoticeKind.UNSEEN_WORK,
 })  # fmt: skip
 
 

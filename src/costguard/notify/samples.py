@@ -99,6 +99,8 @@ def sample_facts() -> Mapping[str, Mapping[str, Any]]:
     month = datetime(2026, 2, 28, 16, 0, tzinfo=UTC), datetime(2026, 3, 31, 16, 0, tzinfo=UTC)
     owned = {"owner": "zhangwei", "owner_found_by": "tag owner=zw"}
     warned = {**stop, **owned, "due_in": timedelta(minutes=30), "links": _LINKS}
+    stopped = sample_action(box, state=ActionState.DONE, executed_at=SAMPLE_NOW - timedelta(minutes=5, seconds=20))
+    unseen: dict[str, object] = {"action": stopped, "resource": box, "owner": "zhangwei", "links": _LINKS, **when}
     budget: dict[str, object] = {
         **when, "name": "gpu-month", "amount": _cny("20000"), "period": "month", "period_start": month[0],
         "period_end": month[1],
@@ -154,6 +156,14 @@ def sample_facts() -> Mapping[str, Mapping[str, Any]]:
         "approval": f.approval_facts(**stop, owner="zhangwei"),  # type: ignore[arg-type]
         "result": f.result_facts(**stop, owner="zhangwei", links=_LINKS),  # type: ignore[arg-type]
         "result_unconfirmed": f.result_facts(**stop, confirmed=False),  # type: ignore[arg-type]
+        "unseen_work": f.unseen_work_facts(
+            **unseen, do=Response.STOP, began=SAMPLE_NOW - timedelta(minutes=8), before=timedelta(minutes=3),  # type: ignore[arg-type]
+            seen={"gpu_util_max": 97.0, "gpu_util_below": 5.0, "cpu_cores_max": 6.2, "cpu_cores_below": 1.0},
+        ),
+        "unseen_work_release": f.unseen_work_facts(
+            **unseen, do=Response.RELEASE, began=SAMPLE_NOW - timedelta(minutes=6), before=timedelta(minutes=1),  # type: ignore[arg-type]
+            seen={"network_max": 42_400_000.0, "network_below": 1e6},
+        ),
         "failed": f.failed_facts(
             **stop, error="StopInstance: IncorrectInstanceStatus", retry_at=SAMPLE_NOW + timedelta(minutes=30),  # type: ignore[arg-type]
         ),

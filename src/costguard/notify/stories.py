@@ -147,6 +147,14 @@ def _result(t: Teller) -> Told:
     return t.words.result_title(t.doc, t.now, t.zone), lines, []
 
 
+def _unseen_work(t: Teller) -> Told:
+    when, seen, why = t.words.unseen_lines(t.doc, t.now, t.zone)
+    lines = [t.line("time", when), t.which(), t.whose(), t.line("seen", seen), t.line("why", why)]
+    if t.doc.text("do") == "stop":
+        lines.append(t.line("again", *t.words.again(t.doc)))
+    return t.words.unseen_title(t.doc), lines, []
+
+
 def _failed(t: Teller) -> Told:
     lines = [
         t.which(),
@@ -253,6 +261,7 @@ _TELL: Mapping[NoticeKind, Callable[[Teller], Told]] = {
     NoticeKind.NOTIFY: _notify,
     NoticeKind.APPROVAL: _approval,
     NoticeKind.RESULT: _result,
+    NoticeKind.UNSEEN_WORK: _unseen_work,
     NoticeKind.FAILED: _failed,
     NoticeKind.KEPT: _kept,
     NoticeKind.CLEARED: _cleared,

@@ -13,7 +13,7 @@ from costguard.domain.finding import Evidence, Judgement, Outcome, Subject, Subj
 from costguard.domain.money import Money
 from costguard.domain.resource import Ends, Resource, State
 from costguard.domain.snapshot import Snapshot
-from costguard.domain.usage import WindowSpec
+from costguard.domain.usage import Metric, WindowSpec
 from costguard.rules.policy import When
 
 W = TypeVar("W", bound=When)
@@ -41,6 +41,15 @@ class ActivityTests:
     disk: float | None = 1e7
     connections: float | None = 1 / 60
     coverage: float = 90.0
+
+    @property
+    def levels(self) -> tuple[tuple[Metric, float], ...]:
+        """From which value on each metric that is asked shows work."""
+        asked = (
+            (Metric.GPU_UTIL, self.gpu_util), (Metric.CPU_CORES, self.cpu_cores), (Metric.NETWORK, self.network),
+            (Metric.DISK, self.disk), (Metric.CONNECTIONS, self.connections),
+        )  # fmt: skip
+        return tuple((metric, level) for metric, level in asked if level is not None)
 
 
 def _no_windows(when: When) -> frozenset[WindowSpec]:

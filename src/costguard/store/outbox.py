@@ -26,7 +26,7 @@ _UNSENT = [_PENDING, _SENDING]
 _URGENCY = case(
     (table.c.kind == NoticeKind.WARN, 0),
     (table.c.kind == NoticeKind.FAILED, 1),
-    (table.c.kind == NoticeKind.RESULT, 2),
+    (table.c.kind.in_([NoticeKind.RESULT, NoticeKind.UNSEEN_WORK]), 2),
     else_=3,
 )
 
@@ -168,7 +168,7 @@ def list_notices(
 
 def began(conn: Connection, notice: Notice) -> str | None:
     """The ``message_ref`` of the message that began the story of ``notice`` for its audience (a channel, or one person
-    there) and that nothing has ended since."""
+    there) and that nothing has ended since; for what is told after the end, of the story that ended last."""
     query = (
         select(table.c.kind, table.c.message_ref, table.c.mention)
         .where(
@@ -181,10 +181,14 @@ def began(conn: Connection, notice: Notice) -> str | None:
         .order_by(table.c.sent_at, table.c.id)
     )
     first: str | None = None
+    ended: str | None = None
     for kind, ref, mention in conn.execute(query):
-        if not notice.personal or tuple(mention) == notice.mention:
-            first = None if kind.ends_story else first or ref
-    return first
+        if kind.after_the_end or (notice.personal and tuple(mention) != notice.mention):
+            continue
+        first = first or ref
+        if kind.ends_story:
+            first, ended = None, first
+    return first or (ended if notice.kind.after_the_end else None)
 
 
 def replay(conn: Connection, now: datetime, notice_ids: Collection[str] | None = None) -> tuple[str, ...]:

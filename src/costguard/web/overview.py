@@ -293,6 +293,7 @@ _TONES = {
     LedgerKind.CONFIRMED: "saved",
     LedgerKind.SAVING: "saved",
     LedgerKind.FAILED: "failed",
+    LedgerKind.UNSEEN_WORK: "failed",
     LedgerKind.LEVER: "kept",
     LedgerKind.CLEARED: "active",
 }

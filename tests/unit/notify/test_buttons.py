@@ -26,6 +26,8 @@ def facts(name: str, **changes: Any) -> dict[str, Any]:
         (facts("approval"), (Press.APPROVE, *KEEP, Press.FALSE_ALARM)),
         (facts("result"), (Press.START_AGAIN, Press.FALSE_ALARM)),
         (facts("result", do="release"), ()),
+        (facts("unseen_work"), (Press.START_AGAIN, Press.FALSE_ALARM)),
+        (facts("unseen_work_release"), ()),
         (facts("notify_untagged", action_id="a-1", owner=None), (Press.MINE,)),
         (facts("notify_untagged", action_id="a-1", owner="zhangwei"), ()),
         (facts("kept"), ()),

@@ -45,6 +45,13 @@ def test_groups_are_of_one_kind_and_language_and_not_too_large() -> None:
     assert [len(members) for members in groups(queue, 30)] == [30, 30, 5]
 
 
+def test_what_has_an_answer_of_its_own_stays_alone() -> None:
+    """Each is told with its own way back."""
+    queue = [replace(warning(i), kind=NoticeKind.UNSEEN_WORK) for i in range(20)]
+    assert not to_fold(queue, 4, SETTINGS)
+    assert groups(queue, 30) == []
+
+
 def test_a_digest_covers_its_children_and_nothing_else() -> None:
     members = [warning(i) for i in range(3)]
     whole = digest(members, SAMPLE_NOW)

@@ -48,6 +48,20 @@ def test_nothing_is_sent_twice(r: Rig) -> None:
     assert len(r.dingtalk.messages) == 1
 
 
+def test_what_is_told_after_the_end_takes_nothing_from_the_result(r: Rig) -> None:
+    """Both wait, for a robot that was busy: the result first, and nothing of it is lost."""
+    (result,) = r.queue(kind=NoticeKind.RESULT)
+    r.clock.advance(MINUTE)
+    (unseen,) = r.queue(kind=NoticeKind.UNSEEN_WORK)
+    r.run(r.worker("ops"), MINUTE)
+    sent = [r.row(notice) for notice in (result, unseen)]
+    assert [row.state for row in sent] == [NoticeState.SENT, NoticeState.SENT]
+    first, second = (row.sent_at for row in sent)
+    assert first is not None
+    assert second is not None
+    assert first < second
+
+
 def test_the_robots_lock_is_never_reached(r: Rig) -> None:
     """J06: a minute's budget at once, and again: paced below the robot's limit, the urgent ones first."""
     r.settings(digest_above=1000)

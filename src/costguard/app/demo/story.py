@@ -32,6 +32,7 @@ _STYLES = {
     LedgerKind.FAILED: ("✘", "bold red"),
     LedgerKind.LEVER: ("☝", "blue"),
     LedgerKind.UNDO: ("↺", "blue"),
+    LedgerKind.UNSEEN_WORK: ("!", "bold red"),
 }
 
 

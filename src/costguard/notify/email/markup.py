@@ -19,7 +19,7 @@ _BODY = (
 _CELL = "padding:5px 0;border-bottom:1px solid #e3e7ec;vertical-align:top;overflow-wrap:anywhere"
 
 # These answer an earlier mail about the same box.
-FOLLOW_UPS = frozenset({"result", "failed", "kept", "cleared"})
+FOLLOW_UPS = frozenset({"result", "failed", "kept", "cleared", "unseen_work"})
 
 
 def message(story: Story, idem_key: str, fallback: str, facts: Mapping[str, Any]) -> Message:

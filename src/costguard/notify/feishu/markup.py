@@ -17,7 +17,7 @@ CARD_BYTES, TITLE_BYTES, LINE_BYTES = 18_000, 400, 2000
 
 _COLOURS = {
     "warn": "orange", "failed": "red", "source": "red", "budget": "orange", "approval": "orange", "no_data": "yellow",
-    "result": "green", "kept": "green", "cleared": "green",
+    "unseen_work": "red", "result": "green", "kept": "green", "cleared": "green",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from costguard.domain.notice import NoticeKind
 from costguard.domain.press import Confirm
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span, bold, clean, code, joined, text
-from costguard.notify.words import report_en
+from costguard.notify.words import report_en, unseen_en
 from costguard.notify.words import terms_en as t
 from costguard.notify.words.base import Words
 from costguard.notify.words.evidence_en import sentence
@@ -80,6 +80,9 @@ class En(Words):
         if saved and morning:
             return f"{done} · about {self.money(saved)} saved by {morning.astimezone(zone):%H:%M}"
         return done if doc.flag("confirmed") else f"{done} · end of billing not confirmed yet"
+
+    def unseen_title(self, doc: Doc) -> str:
+        return unseen_en.title(self, doc, self._done(doc))
 
     def failed_title(self, doc: Doc) -> str:
         price = doc.money("price")
@@ -278,6 +281,9 @@ class En(Words):
         return text(
             code(f"costguard undo {action}"), "; was it wrong? ", code(f"costguard dispute {action} --reason …")
         )  # fmt: skip
+
+    def unseen_lines(self, doc: Doc, now: datetime, zone: ZoneInfo) -> tuple[str, str, str]:
+        return unseen_en.lines(self, doc, self._done(doc), now, zone)
 
     def attempts(self, doc: Doc, now: datetime, zone: ZoneInfo) -> str:
         retry, count = doc.at("retry_at"), doc.number("attempts")

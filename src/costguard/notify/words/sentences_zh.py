@@ -137,6 +137,11 @@ LADDERS: tuple[Pair, ...] = (
     ("accepted, but not seen to happen in time", "已受理，但超时仍未看到结果"),
     ("the call was lost", "调用没有得到应答"),
     ("costguard stopped during the call", "调用期间 costguard 退出了"),
+    (
+        "it had begun to work within {span} before the {do}, which only later samples show: {metric} reached {most} "
+        "(idle is below {below})",
+        "{do}前 {span}内它已开始干活，之后才到的采样显示：{metric}最高{most}（低于{below}才算空闲）",
+    ),
     # Hooks.
     ("the hook failed: {why}", "脚本失败：{why}"),
     ("the hook says that it is busy", "脚本报告它在忙"),

@@ -83,7 +83,7 @@ BUTTONS = {
 LABELS = {
     "time": "When", "resource": "Box", "owner": "Owner", "why": "Why", "cost": "Money",
     "happens": "What happens", "keep": "Keep it", "kept": "Kept", "approve": "Approve", "saved": "Saved",
-    "billed": "Still billed", "again": "Start again", "error": "Error", "attempts": "Retries",
+    "billed": "Still billed", "again": "Start again", "seen": "Seen later", "error": "Error", "attempts": "Retries",
     "output": "Script output", "others": "Also", "check": "Look at", "held": "In full",
     "spent": "Spent", "bill": "Bill", "wasted": "Most wasted", "owners": "Who spent", "false_stops": "False stops",
     "decide": "To decide", "next": "Next step", "changed": "What changed",

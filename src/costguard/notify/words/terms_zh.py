@@ -89,7 +89,7 @@ LABELS = {
     "keep": "保留", "kept": "保留", "approve": "批准", "saved": "节省", "billed": "仍计费", "again": "再启动",
     "error": "错误", "attempts": "重试", "output": "脚本输出", "others": "同样的", "check": "排查", "held": "详情",
     "spent": "花费", "bill": "对账", "wasted": "浪费最多", "owners": "谁花得多", "false_stops": "误关机",
-    "decide": "要决定", "next": "下一步", "changed": "变化",
+    "decide": "要决定", "next": "下一步", "changed": "变化", "seen": "事后看到",
 }  # fmt: skip
 
 BUTTONS = {

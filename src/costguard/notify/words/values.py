@@ -1,5 +1,6 @@
 """Values of evidence as short text, the same in every language but for durations and times."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -7,10 +8,28 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from costguard.domain.money import Money
+from costguard.notify.doc import Doc
 from costguard.notify.story import clean
 from costguard.notify.words.base import Words
+from costguard.rules.reasons import METRIC_NAMES, amount
 
+_WHOLE = re.compile(r"\.0(?=\D)")
 _RATES = (("GB/s", 1e9), ("MB/s", 1e6), ("KB/s", 1e3))
+
+
+def signals(seen: Doc) -> list[tuple[str, str, str]]:
+    """What showed work, by ``gpu_util_max``, ``gpu_util_below`` and so on: the metric, its highest value, and below
+    which it is idle."""
+    found = []
+    for metric in METRIC_NAMES:
+        most, below = seen.get(f"{metric}_max"), seen.get(f"{metric}_below")
+        if isinstance(most, int | float) and isinstance(below, int | float):
+            found.append((metric, _short(metric, most), _short(metric, below)))
+    return found
+
+
+def _short(metric: str, value: float) -> str:
+    return _WHOLE.sub("", amount(metric, value))
 
 
 class Values:

@@ -9,7 +9,7 @@ from costguard.domain.press import Confirm
 from costguard.engine.names import SOURCES, STATES
 from costguard.notify.doc import Doc
 from costguard.notify.story import Span, bold, clean, code, joined, text
-from costguard.notify.words import report_zh
+from costguard.notify.words import report_zh, unseen_zh
 from costguard.notify.words import terms_zh as t
 from costguard.notify.words.base import Words
 from costguard.notify.words.evidence_zh import sentence
@@ -84,6 +84,9 @@ class Zh(Words):
         if saved := doc.money("morning_saved"):
             return f"{done} · 约省 {self.money(saved)}"
         return done if doc.flag("confirmed") else f"{done} · 尚未确认停止计费"
+
+    def unseen_title(self, doc: Doc) -> str:
+        return unseen_zh.title(self, doc)
 
     def failed_title(self, doc: Doc) -> str:
         price = doc.money("price")
@@ -290,6 +293,9 @@ class Zh(Words):
         return text(
             code(f"costguard undo {action}"), "；如果关错了：", code(f"costguard dispute {action} --reason 原因")
         )  # fmt: skip
+
+    def unseen_lines(self, doc: Doc, now: datetime, zone: ZoneInfo) -> tuple[str, str, str]:
+        return unseen_zh.lines(self, doc, now, zone)
 
     def attempts(self, doc: Doc, now: datetime, zone: ZoneInfo) -> str:
         retry, count = doc.at("retry_at"), doc.number("attempts")

@@ -31,7 +31,15 @@ def test_no_name_is_markup(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "colour"), [("warn", "orange"), ("failed", "red"), ("result", "green"), ("digest", "blue"), (None, "blue")]
+    ("kind", "colour"),
+    [
+        ("warn", "orange"),
+        ("failed", "red"),
+        ("unseen_work", "red"),
+        ("result", "green"),
+        ("digest", "blue"),
+        (None, "blue"),
+    ],
 )
 def test_the_colour_tells_the_kind(kind: str | None, colour: str) -> None:
     assert card_of(Story("t"), kind=kind)["header"]["template"] == colour

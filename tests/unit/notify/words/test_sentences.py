@@ -36,7 +36,7 @@ CORE = Path(costguard.__file__).parent
 ENGINE = [
     *(CORE / "engine" / f"{name}.py" for name in (
         "guard", "activity", "protection", "limits", "ladder", "walk", "close", "recheck", "plan", "lifecycle",
-        "events", "outlook", "explain", "fence", "clusters",
+        "events", "outlook", "explain", "fence", "clusters", "afterwards",
     )),
     CORE / "rules" / "match.py", CORE / "daemon" / "act.py", CORE / "daemon" / "hooks.py",
 ]  # fmt: skip
