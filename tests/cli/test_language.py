@@ -256,7 +256,8 @@ def test_completion_speaks_the_terminals_language(line: str) -> None:
         "_TYPER_COMPLETE_ARGS": line,
     }
     chinese, english = (costguard(env={**ask, "LC_ALL": locale}) for locale in ("zh_CN.UTF-8", "C.UTF-8"))
-    choices = [row.split("\t") for row in chinese.out.splitlines()]
+    choices, plain = ([row.split("\t") for row in told.out.splitlines()] for told in (chinese, english))
     assert len(choices) > 3
     assert [choice for choice, text in choices if not re.search(r"[\u4e00-\u9fff]", text)] == []
+    assert [choice for choice, _ in choices] == [choice for choice, _ in plain], "no text takes two lines"
     assert not re.search(r"[\u4e00-\u9fff]", english.out)

@@ -55,14 +55,15 @@ def refuse(error: Any, language: Language) -> None:
 
 
 def explained(ctx: Any, command: Any, choices: list[Any], language: Language) -> list[Any]:
-    """What a shell offers to complete, each with its help in the language; Click cuts the English one short."""
-    if language == "en":
-        return choices
-    t, inner = _translator(language), commands_of(command)
+    """What a shell offers to complete, each with its help in the language, on one line: a second one would be taken for
+    a choice of its own."""
+    t, inner, room = _translator(language), commands_of(command), console().width - 1
     options = {name: one.help for one in command.get_params(ctx) for name in one.opts}
     for choice in choices:
-        text = inner[choice.value].help if choice.value in inner else options.get(choice.value)
-        choice.help = t(paragraphs(text)[0]) if text else choice.help
+        if about := paragraphs(inner[choice.value].help if choice.value in inner else options.get(choice.value)):
+            text = Text(t(about[0]))
+            text.truncate(room, overflow="ellipsis")
+            choice.help = text.plain
     return choices
 
 
