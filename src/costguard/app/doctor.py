@@ -28,6 +28,7 @@ from costguard.errors import (
 )
 from costguard.notify.bulletins import test_facts
 from costguard.notify.render import render
+from costguard.notify.words.sentences import translated
 from costguard.ports import Budgets, ChannelProbe, Inventory, PermissionProbe, Probe, Probing
 from costguard.store import inventory, sources, usage
 
@@ -322,7 +323,11 @@ def _permission(area: str, region: str, probe: PermissionProbe, armed: bool) -> 
         return Said(f"{region}：{probe.capability}（{probe.permission}）：{zh}", f"{region}: {asked}: {en}")
 
     if probe.granted is None:
-        return Check(area, Finding.INFO, said(f"判断不了：{probe.detail}", f"could not be told: {probe.detail}"))
+        return Check(
+            area,
+            Finding.INFO,
+            said(f"判断不了：{translated(probe.detail, 'zh')}", f"could not be told: {probe.detail}"),
+        )
     if probe.granted:
         return Check(area, Finding.OK, said("有，尽管这个账号只演练", "granted, though this account only runs dry"))
     if probe.capability in _ACTING and not armed:
@@ -394,7 +399,8 @@ def _install_line(account: Account, resource: Resource) -> str:
             f"安装监控插件，见 docs/providers.md 的 {account.provider}",
             f"install the agent; see docs/providers.md for {account.provider}",
         )
-    return f"{agent.line(resource.ref)}{f'  # {agent.note}' if agent.note else ''}"
+    line = agent.line(resource.ref)
+    return Said(f"{line}  # {translated(agent.note, 'zh')}", f"{line}  # {agent.note}") if agent.note else line
 
 
 def _channels(app: App, send: bool) -> Iterator[Check]:
@@ -422,15 +428,13 @@ def _channel_area(name: str) -> Said:
 
 
 def _probed(area: str, probe: ChannelProbe) -> Check:
-    finding = {True: Finding.OK, False: Finding.FAULT, None: Finding.INFO}[probe.fine]
-    return Check(area, finding, probe.text, probe.hint)
+    return Check(area, {True: Finding.OK, False: Finding.FAULT, None: Finding.INFO}[probe.fine], probe.text, probe.hint)
 
 
 def send_test(app: App, name: str) -> Check:
     """Sends a real test message to one channel and says how it went."""
     worker = next(w for w in app.workers if w.channel.name == name)
-    settings = app.config.settings
-    now = app.clock.now()
+    settings, now = app.config.settings, app.clock.now()
     facts = test_facts(channel=name, now=now, timezone=settings.timezone.key)
     place = next(c for c in settings.channels if c.name == name)
     language = place.language or settings.language

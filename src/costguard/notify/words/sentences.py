@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from costguard.engine.names import KINDS, SOURCES, STATES
-from costguard.notify.words import notes_zh, sentences_zh
+from costguard.notify.words import doctor_zh, notes_zh, sentences_zh
 from costguard.notify.words import terms_zh as t
 from costguard.notify.words.catalogue import Carry, Catalogue
 from costguard.rules import reasons
@@ -19,7 +19,7 @@ _SPAN = re.compile(r"(?:\d+[smhdw])+")
 _PART = re.compile(r"(\d+)([smhdw])")
 
 _METRICS = dict(reasons.METRIC_NAMES.values())
-PAIRS: tuple[Pair, ...] = (*sentences_zh.PAIRS, *notes_zh.PAIRS, *reasons.PAIRS)
+PAIRS: tuple[Pair, ...] = (*sentences_zh.PAIRS, *notes_zh.PAIRS, *doctor_zh.PAIRS, *reasons.PAIRS)
 
 
 def translated(sentence: str, language: str) -> str:
@@ -73,12 +73,27 @@ def _support(value: str) -> str:
     return t.SUPPORT.get(word, word) + (f"：{_chinese(why)}" if colon else "")
 
 
+def _list(value: str) -> str:
+    return value.replace(", ", "、")
+
+
+def _answer(value: str) -> str:
+    """A channel's refusal: its code as it is, then what that means."""
+    code, colon, detail = value.partition(": ")
+    return f"{code}：{_meaning(detail)}" if colon else _meaning(value)
+
+
+def _meaning(detail: str) -> str:
+    return t.TECHNICAL.get(detail) or _chinese(detail)
+
+
 # How the value of a placeholder is carried over, by its name; any other is shown as it is. ``why``, ``then``, ``mode``
 # and ``error`` may be sentences of their own; where the answer is None, the sentence was another one.
 _KINDS: Mapping[str, Carry] = {
     "why": _chinese, "then": _chinese, "mode": _chinese, "error": _chinese, "what": _known,
     "metric": _metrics, "most": _amount, "below": _amount, "span": span, "source": _source, "lost": _lost,
     "state": _one_of(STATES), "ended": _one_of(t.ENDED), "kind": _one_of(KINDS), "do": _one_of(t.VERBS),
-    "capability": _one_of(t.VERBS), "support": _support, "who": _people,
+    "capability": _one_of(t.VERBS), "support": _support, "who": _people, "list": _list,
+    "answer": _answer,
 }  # fmt: skip
 _KNOWN = Catalogue(PAIRS, _KINDS)
