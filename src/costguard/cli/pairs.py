@@ -101,7 +101,7 @@ TABLES: dict[str, tuple[str, str]] = {
     "mode.enforce": ("执行", "enforce"),
     "policies.mode": ("模式", "MODE"),
     "policies.steps": ("步骤", "STEPS"),
-    "policies.look": ("（先到机器上看一眼）", " after a look"),
+    "policies.look": ("（先到机器上看一眼）", " after a look at the box"),
     "policies.hook": ("（先运行脚本）", " after a hook"),
     "policies.approved": ("（要批准）", " once approved"),
     "policies.at_once": ("立即{do}", "{do} at once"),

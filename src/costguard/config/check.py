@@ -122,7 +122,7 @@ def steps(policy: Policy) -> tuple[str, ...]:
             when += f" + {format_duration(rung.after)}" if rung.after else ""
         else:
             when = _moment(base + (rung.after or _NONE))
-        first = " after a look" * rung.look + " after a hook" * (rung.hook is not None)
+        first = " after a look at the box" * rung.look + " after a hook" * (rung.hook is not None)
         notes = first + " once approved" * rung.approve
         told[f"{_verb(rung.do)} {when}{notes}"] = None
     return tuple(told)

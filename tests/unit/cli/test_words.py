@@ -45,7 +45,7 @@ def test_spans() -> None:
         ("notify at once", "立即提醒"),
         ("warn at 50%/80% + 1h", "50%/80% + 1h 预警"),
         ("set release time at 24h", "24h 设置定时释放"),
-        ("stop at 30m after a look after a hook", "30m 关机（先到机器上看一眼）（先运行脚本）"),
+        ("stop at 30m after a look at the box after a hook", "30m 关机（先到机器上看一眼）（先运行脚本）"),
         ("stop at 30m after a hook once approved", "30m 关机（先运行脚本）（要批准）"),
     ],
 )
