@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from costguard.domain.action import IN_FLIGHT, Action, ActionState
@@ -17,6 +17,23 @@ from costguard.store.tables import action as table
 
 _ROWS = Rows(Action)
 _OPEN = [state for state in ActionState if not state.terminal]
+
+# Asked every few seconds, for ever: building them costs more than running them.
+_IN_ORDER = (table.c.created_at, table.c.id)
+_ALL_OPEN = select(table).where(table.c.state.in_(_OPEN)).order_by(*_IN_ORDER)
+_ALL_IN_FLIGHT = select(table).where(table.c.state.in_(sorted(IN_FLIGHT))).order_by(*_IN_ORDER)
+_UNDELIVERED = _ALL_OPEN.where(table.c.warning_id.is_not(None), table.c.warned_at.is_(None))
+_EXECUTED = select(table).where(table.c.executed_at >= bindparam("moment")).order_by(table.c.executed_at)
+_CAME_DUE = (
+    select(table.c.id)
+    .where(
+        table.c.state.in_(_OPEN),
+        or_(
+            *(and_(at > bindparam("after"), at <= bindparam("until")) for at in (table.c.due_at, table.c.retry_at)),
+        ),
+    )
+    .limit(1)
+)
 
 
 def insert(conn: Connection, action: Action) -> Action:
@@ -63,13 +80,12 @@ def get(conn: Connection, action_id: str, *, alone: bool = False) -> Action | No
 
 def open_actions(conn: Connection) -> tuple[Action, ...]:
     """Every ladder that is not terminal (dry run's RECORDED ones included), oldest first."""
-    return _all(conn, select(table).where(table.c.state.in_(_OPEN)).order_by(table.c.created_at, table.c.id))
+    return _all(conn, _ALL_OPEN)
 
 
 def in_flight(conn: Connection) -> tuple[Action, ...]:
     """The ladders that hold their resource's slot, oldest first."""
-    states = sorted(IN_FLIGHT)
-    return _all(conn, select(table).where(table.c.state.in_(states)).order_by(table.c.created_at, table.c.id))
+    return _all(conn, _ALL_IN_FLIGHT)
 
 
 def list_actions(
@@ -105,19 +121,17 @@ def list_actions(
 
 def executed_since(conn: Connection, at: datetime) -> tuple[Action, ...]:
     """Ladders whose call was made at ``at`` or later, whatever became of it: what a limit per hour counts."""
-    return _all(conn, select(table).where(table.c.executed_at >= at).order_by(table.c.executed_at))
+    return _all(conn, _EXECUTED, moment=at)
 
 
 def came_due(conn: Connection, after: datetime, until: datetime) -> bool:
     """Whether the grace, or the wait before another try, of some open ladder ended in (``after``, ``until``]."""
-    ended = or_(*(and_(at > after, at <= until) for at in (table.c.due_at, table.c.retry_at)))
-    return conn.execute(select(table.c.id).where(table.c.state.in_(_OPEN), ended).limit(1)).first() is not None
+    return conn.execute(_CAME_DUE, {"after": after, "until": until}).first() is not None
 
 
 def undelivered(conn: Connection) -> tuple[Action, ...]:
     """Open ladders whose first warning was queued and not yet confirmed, oldest first."""
-    waiting = (table.c.warning_id.is_not(None), table.c.warned_at.is_(None), table.c.state.in_(_OPEN))
-    return _all(conn, select(table).where(*waiting).order_by(table.c.created_at, table.c.id))
+    return _all(conn, _UNDELIVERED)
 
 
 def closed(conn: Connection, states: Collection[ActionState], clear_below: int) -> tuple[Action, ...]:
@@ -130,5 +144,5 @@ def _row(action: Action) -> dict[str, object]:
     return _ROWS.row(action) | {"fingerprint": action.fingerprint}
 
 
-def _all(conn: Connection, query: Select[*tuple[Any, ...]]) -> tuple[Action, ...]:
-    return tuple(_ROWS.load(row) for row in conn.execute(query))
+def _all(conn: Connection, query: Select[*tuple[Any, ...]], **asked: object) -> tuple[Action, ...]:
+    return tuple(_ROWS.load(row) for row in conn.execute(query, asked))

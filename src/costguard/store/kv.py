@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, Select, bindparam, delete, select
 
 from costguard.store.sql import insert_new, upsert
 from costguard.store.tables import kv as table
@@ -40,5 +41,11 @@ def remove(conn: Connection, key: str) -> None:
 
 def by_prefix(conn: Connection, prefix: str) -> Mapping[str, Mapping[str, Any]]:
     """Every key that starts with ``prefix``, with its object."""
+    return {row.key: row.value for row in conn.execute(_starting_with(prefix))}
+
+
+@lru_cache(maxsize=64)
+def _starting_with(prefix: str) -> Select[str, Any]:
+    """Kept, because building it costs more than running it; prefixes are few."""
     query = select(table.c.key, table.c.value).where(table.c.key.startswith(prefix, autoescape=True))
-    return {row.key: row.value for row in conn.execute(query.order_by(table.c.key))}
+    return query.order_by(table.c.key)

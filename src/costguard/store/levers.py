@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
 from costguard.domain.resource import ResourceRef
 from costguard.domain.snapshot import Keep
@@ -152,7 +152,7 @@ def resume(conn: Connection, *, by: str, at: datetime) -> tuple[Pause, ...]:
 
 def paused(conn: Connection, now: datetime) -> Pause | None:
     """The pause in force that ends last."""
-    rows = [_PAUSES.load(row) for row in conn.execute(select(pause_table).where(_in_force(now)))]
+    rows = [_PAUSES.load(row) for row in conn.execute(_PAUSED, {"moment": now})]
     return max(rows, key=lambda one: one.until or FOREVER, default=None)
 
 
@@ -174,5 +174,8 @@ def pauses(conn: Connection, since: datetime) -> tuple[Pause, ...]:
     return tuple(_PAUSES.load(row) for row in conn.execute(query))
 
 
-def _in_force(now: datetime) -> ColumnElement[bool]:
+def _in_force(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     return and_(pause_table.c.resumed_at.is_(None), or_(pause_table.c.until.is_(None), pause_table.c.until > now))
+
+
+_PAUSED = select(pause_table).where(_in_force(bindparam("moment")))

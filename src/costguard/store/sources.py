@@ -12,6 +12,7 @@ from costguard.store.tables import source_status as table
 
 _ROWS = Rows(SourceStatus)
 _KEYS = ["account", "region", "source"]
+_EVERY = select(table).order_by(table.c.account, table.c.region, table.c.source)
 _ONE = select(table).where(*(table.c[name] == bindparam(name) for name in _KEYS))
 
 
@@ -74,7 +75,7 @@ def get(conn: Connection, account: str, region: str, source: str) -> SourceStatu
 
 def sources(conn: Connection, account: str | None = None, region: str | None = None) -> tuple[SourceStatus, ...]:
     """Every source's status, by account, region and source; of one account or region, where these are given."""
-    query = select(table).order_by(table.c.account, table.c.region, table.c.source)
+    query = _EVERY
     if account is not None:
         query = query.where(table.c.account == account)
     if region is not None:
