@@ -117,6 +117,12 @@ def test_before_a_hook_its_own_load_is_nobodys_work() -> None:
     assert seen(sample(NOW), ready=HOOKED, hook_started_at=None) is None
 
 
+def test_a_look_at_the_box_is_no_load_of_its_own() -> None:
+    """It began before the call, as a hook does, and works as little as anybody who only looks."""
+    looks = prepare(idle_policy(respond=[{"do": "warn"}, {"after": "30m", "do": "stop", "look": True}]))
+    assert seen(sample(NOW), ready=looks, hook_started_at=CALL - MINUTE) is not None
+
+
 def test_a_policy_asks_its_own_tests_and_none_where_work_forbids_nothing() -> None:
     own = prepare(idle_policy(when={"for": "45m", "gpu_util_below": "20%", "cpu_below": "off"}))
     assert levels_asked(own)[Metric.GPU_UTIL] == 20.0
