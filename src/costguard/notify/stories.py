@@ -31,13 +31,17 @@ class Teller:
             title = self.words.dry_run(title)
             lines = [Line("", text(Span(self.words.dry_run_line(), "bold"))), *lines]
         shown = buttons(self.doc, self.words)
+        # Of several boxes there are no buttons: which one is meant is written.
+        several = self.doc.text("what") == "group" and self.doc.text("of") == NoticeKind.WARN
+        name = "ID" if several else clean(self.doc.name)
         used = {span.target for line in (*lines, *items) for span in line.spans if span.style == "mention"}
         return Story(
             title=title, lines=tuple(line for line in lines if line.spans), items=tuple(items), footer=self.footer(),
             more=self.words.more, separator=self.words.separator,
             mentions={name: handle for name, handle in self.mentions.items() if name in used},
             buttons=shown,
-            spoken=self.words.spoken(clean(self.doc.name)) if shown else (),
+            spoken=self.words.spoken(name) if shown or several else (),
+            slash=self.words.slash(name) if several else (),
         )  # fmt: skip
 
     def line(self, label: str, *parts: object) -> Line:

@@ -43,7 +43,8 @@ class Story:
     """A whole message. ``title`` alone must be enough; ``items`` may be cut ("and N more"), ``lines`` are not.
 
     ``more`` is the sentence for what was cut, with ``{n}``; ``separator`` stands between label and text.
-    ``buttons`` are for channels that can be clicked, ``spoken`` for those where people can write but not click.
+    ``buttons`` are for channels that can be clicked, ``spoken`` for those where people can write but not click, and
+    ``slash`` is the same for a message without buttons where a slash command is heard.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Story:
     mentions: Mapping[str, str] = field(default_factory=dict)
     buttons: tuple[Button, ...] = ()
     spoken: tuple[Span, ...] = ()
+    slash: tuple[Span, ...] = ()
 
 
 def clean(text: object) -> str:

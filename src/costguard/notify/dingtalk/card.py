@@ -39,7 +39,8 @@ def message(story: Story, idem_key: str, fallback: str, facts: Mapping[str, Any]
     told = _unmentioned(story)
     worded = replace(told, lines=(*told.lines, Line("", story.spoken))) if story.spoken else told
     at = {handle: clean(name) for name, handle in story.mentions.items()}
-    card, whole = _variables(told)
+    # Buttons say as much as the words do.
+    card, whole = _variables(told if story.buttons else worded)
     return Message(
         title=story.title,
         body=markdown(worded, ROBOT_BYTES),

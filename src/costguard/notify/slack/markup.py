@@ -6,6 +6,7 @@ is kept under 10,000 characters because one undocumented cap near 13,200 has bee
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from costguard.domain.press import Button
@@ -36,7 +37,9 @@ def message(story: Story, idem_key: str, fallback: str) -> Message:
 
 
 def pressable(story: Story, idem_key: str, fallback: str) -> Message:
-    """The same with its buttons, for a bot that hears them."""
+    """The same with its buttons, for a bot that hears them; where there are none, with what to write instead."""
+    if story.slash and not story.buttons:
+        story = replace(story, lines=(*story.lines, Line("", story.slash)))
     return _message(story, idem_key, fallback, story.buttons)
 
 

@@ -170,6 +170,10 @@ class Words(ABC):
         """What can be written to the robot where nothing can be pressed."""
 
     @abstractmethod
+    def slash(self, name: str) -> tuple[Span, ...]:
+        """The same where a slash command is heard."""
+
+    @abstractmethod
     def number(self, alert: str) -> str: ...
     @abstractmethod
     def link(self, key: str) -> str: ...

@@ -385,6 +385,9 @@ class En(Words):
         text = f"{name} is stopped now, without the rest of the grace. It is looked at once more: in use, it stays."
         return Confirm("Stop it now?", text, "Stop now", "Not yet")
 
+    def slash(self, name: str) -> tuple[Span, ...]:
+        return text("or here: ", code(f"/costguard keep {name} 2h"))
+
     def spoken(self, name: str) -> tuple[Span, ...]:
         return text(
             "write to the robot (in a group, @ it first): ",

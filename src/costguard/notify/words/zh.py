@@ -394,6 +394,9 @@ class Zh(Words):
             "现在关机？", f"{name} 不等宽限期，现在就关。关之前会再看一次，正在使用就不关。", "现在关机", "先不关"
         )
 
+    def slash(self, name: str) -> tuple[Span, ...]:
+        return text("也可以在这里写：", code(f"/costguard 保留 {name} 2小时"))
+
     def spoken(self, name: str) -> tuple[Span, ...]:
         return text(
             "对机器人说（群里先 @ 它）：",

@@ -184,6 +184,7 @@ def test_a_digest_that_no_card_can_hold_is_markdown(server: DingTalkApi) -> None
     assert not server.cards
     text = server.sent[0].text
     assert all(f"box-{n}-of-the-night-run" in text for n in range(30))
+    assert "：`保留 ID 2小时`、`认领 ID`" in text, "there are no buttons for many boxes"
 
 
 def test_the_group_must_be_known(server: DingTalkApi) -> None:

@@ -179,3 +179,20 @@ def test_people_are_found_by_their_address_and_remembered(bot: SlackBot, slack: 
 def test_the_place_of_a_receipt() -> None:
     assert place_of("C1/1.2") == ("C1", "1.2")
     assert place_of("track-1") is None
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("en", "or here: `/costguard keep ID 2h`"), ("zh", "也可以在这里写：`/costguard 保留 ID 2小时`")],
+)
+def test_a_digest_of_warnings_says_what_to_write(language: str, told: str) -> None:
+    """It has no buttons: which of the boxes would be meant?"""
+    heard, deaf = (
+        render_facts(sample_facts()["group"], fmt=fmt, language=language, now=SAMPLE_NOW, idem_key="g").body
+        for fmt in ("slack_bot", "slack")
+    )
+    assert told in heard
+    assert "`/costguard" not in deaf
+    one = render_facts(sample_facts()["warning"], fmt="slack_bot", language=language, now=SAMPLE_NOW, idem_key="w")
+    assert one.buttons
+    assert "`/costguard" not in one.body
