@@ -14,6 +14,7 @@ from costguard.rules.policy import Hook, Rung
 
 MARK = "# costguard looks at this box:"
 TIMEOUT = timedelta(minutes=1)
+_LONGEST = timedelta(hours=24)  # that a provider runs a command
 # What the load averages remember well enough to tell a minute's work of one core from rest.
 MEMORY = timedelta(minutes=1)
 
@@ -47,6 +48,28 @@ costguard_look() (
             fi
         done
     }}
+    gpus() {{
+        most=101
+        IFS='
+'
+        for _ in 1 2 3 4 5; do
+            for n in $(nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits); do
+                case $n in
+                    [0-9] | [0-9][0-9] | 100) if [ $most -gt 100 ] || [ "$n" -gt $most ]; then most=$n; fi ;;
+                esac
+            done
+            if [ $most -le 100 ] && [ $most -ge {gpu} ]; then break; fi
+            sleep 1
+        done
+        exit $most
+    }}
+    watch() {{
+        for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+            sleep 1
+            kill -0 "$1" || exit
+        done
+        kill -9 "$1"
+    }}
     read -r load1 _ load15 _ < /proc/loadavg || return 69
     load1=$(digits "$load1") load15=$(digits "$load15")
     cpu || return 69
@@ -57,23 +80,19 @@ costguard_look() (
     cpu; network; disk
     [ "$all" -gt "$all0" ] || return 69
     cores=$(((busy - busy0) * cpus * 100 / (all - all0)))
-    bytes=$(((bytes - bytes0) / seconds)) written=$(((sectors - sectors0) * 512 / seconds)) gpu=unseen
-    if command -v nvidia-smi > /dev/null 2>&1; then
-        for _ in 1 2 3 4 5; do
-            for n in $(nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits 2> /dev/null); do
-                case $n in
-                    *[!0-9]*) ;;
-                    *) if [ $gpu = unseen ] || [ "$n" -gt $gpu ]; then gpu=$n; fi ;;
-                esac
-            done
-            sleep 1
-        done
-    fi
-    why=
+    bytes=$(((bytes - bytes0) / seconds)) written=$(((sectors - sectors0) * 512 / seconds)) gpu=unseen why=
     if [ {disk} != off ] && [ $written -ge {disk} ]; then why=disk; fi
     if [ {network} != off ] && [ $bytes -ge {network} ]; then why=network; fi
     if [ {cpu} != off ] && [ $((load1 - load15)) -ge {rise} ]; then why=load; fi
     if [ {cpu} != off ] && [ $cores -ge {cpu} ]; then why=cpu; fi
+    if command -v nvidia-smi > /dev/null 2>&1; then
+        # Beside a watch, by its exit code: a driver that hangs holds neither the look nor its output.
+        gpus < /dev/null > /dev/null 2>&1 &
+        asked=$!
+        watch $asked < /dev/null > /dev/null 2>&1 &
+        {{ wait $asked; n=$?; kill $!; }} 2> /dev/null
+        if [ $n -le 100 ]; then gpu=$n; fi
+    fi
     if [ $gpu != unseen ] && [ $gpu -ge {gpu} ]; then why=gpu; fi
     echo "${{why:-rest}}: gpu=$gpu cpu=$cores load=$load1/$load15 network=$bytes disk=$written"
     [ -z "$why" ] || return 75
@@ -82,19 +101,21 @@ costguard_look; costguard_saw=$?
 """
 _ALONE = "exit $costguard_saw\n"
 _FIRST = "if [ $costguard_saw -eq 75 ]; then exit 75; fi\n"
-_SAID = re.compile(r"^(\w+): gpu=(\w+) cpu=(\d+) load=(\d+)/\d+ network=(\d+) disk=(\d+)$", re.MULTILINE)
+_SAID = re.compile(r"^(\w+): gpu=(\w+) cpu=(\d+) load=(\d+)/\d+ network=(\d+) disk=(\d+)\r?$", re.MULTILINE)
 
 
 def preparation(rung: Rung, tests: ActivityTests) -> Hook | None:
     """What runs before the rung acts: its hook, the look at the box, or both in one run, the look first.
 
-    A look by itself that cannot be had holds nothing up: two looks by the metrics have been made anyway.
+    A look by itself that cannot be had holds nothing up: two looks by the metrics have been made anyway. Its time is
+    no part of the hook's own.
     """
     if not rung.look:
         return rung.hook
     if rung.hook is None:
         return Hook(on="instance", run=_script(tests) + _ALONE, timeout=TIMEOUT, on_failure="stop")
-    return rung.hook.model_copy(update={"run": _script(tests) + _FIRST + rung.hook.run})
+    timeout = min(_LONGEST, rung.hook.timeout + TIMEOUT)
+    return rung.hook.model_copy(update={"run": _script(tests) + _FIRST + rung.hook.run, "timeout": timeout})
 
 
 def said(output: str) -> str | None:

@@ -5,6 +5,7 @@ import re
 import shutil
 import stat
 import subprocess
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from costguard.engine.onsite import MARK, preparation, said
 from costguard.rules.kind import ActivityTests
 from costguard.rules.policy import Hook, Rung
 
-SHELLS = [shell for shell in ("dash", "bash", "busybox", "mksh") if shutil.which(shell)]
+SHELLS = [shell for shell in ("dash", "bash", "busybox", "mksh", "ksh") if shutil.which(shell)]
 TESTS = ActivityTests()
 QUIET = "0.08 0.05 0.05 1/312 4711\n"
 
@@ -34,7 +35,9 @@ class Machine:
         self.cpu(0)
         self.network(0)
         self.disk(0)
-        self.program("sleep", f"if [ -d {self.root}/later ]; then cp -r {self.root}/later/* {self.root}/; fi")
+        moves = f"if [ -d {self.root}/later ]; then cp -r {self.root}/later/* {self.root}/; fi"
+        real = shutil.which("sleep")
+        self.program("sleep", f"case $1 in 5) {moves} ;; *) exec {real} 0.04 ;; esac")
 
     def file(self, name: str, text: str, *, later: bool = False) -> None:
         path = self.root / ("later" if later else "") / name
@@ -136,15 +139,40 @@ def test_a_card_at_work_for_one_second_of_the_five(machine: Machine) -> None:
     found = machine.look()
     assert found.returncode == 75
     assert said(found.stdout) == "its GPU is at 87 %"
+    assert said(found.stdout.replace("\n", "\r\n")) == "its GPU is at 87 %"
 
 
-@pytest.mark.parametrize("answer", ["[N/A]\n[N/A]\n", "No devices were found\n", ""])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[N/A]\n[N/A]\n",
+        "No devices were found\n",
+        "",
+        "Unable to determine the device handle for GPU 87 : GPU is lost\n",
+        "4294967295\n",
+    ],
+)
 def test_a_gpu_that_tells_nothing_is_not_judged(machine: Machine, answer: str) -> None:
     machine.cpu(0, later=True)
     machine.gpus(answer)
     found = machine.look()
     assert (found.returncode, found.stderr) == (0, "")
     assert "gpu=unseen" in found.stdout
+
+
+@pytest.mark.parametrize(("busy", "code"), [(0, 3), (900, 75)])
+def test_a_driver_that_hangs_holds_nothing_up(machine: Machine, busy: int, code: int) -> None:
+    """The rest is told, and the hook runs. Its nvidia-smi cannot even be ended; what it holds open is its own."""
+    machine.cpu(busy, later=True)
+    machine.program(
+        "nvidia-smi", "trap '' TERM HUP; echo 0; i=0; while [ $i -lt 200 ]; do /bin/sleep 0.1; i=$((i+1)); done"
+    )
+    began = time.monotonic()
+    found = machine.look(hook=HOOK)
+    assert time.monotonic() - began < 10
+    assert (found.returncode, found.stderr) == (code, "")
+    assert "gpu=unseen" in found.stdout
+    assert ("saved" in found.stdout) is (busy == 0)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +254,12 @@ def test_what_is_run() -> None:
     assert preparation(Rung(do="stop", hook=HOOK), TESTS) is HOOK
     both = preparation(Rung(do="stop", look=True, hook=HOOK), TESTS)
     assert both is not None
-    assert both.model_copy(update={"run": HOOK.run}) == HOOK
+    assert both.model_copy(update={"run": HOOK.run, "timeout": HOOK.timeout}) == HOOK
+    assert both.timeout == HOOK.timeout + timedelta(minutes=1)
+    longest = HOOK.model_copy(update={"timeout": timedelta(hours=24)})
+    both = preparation(Rung(do="stop", look=True, hook=longest), TESTS)
+    assert both is not None
+    assert both.timeout == timedelta(hours=24)
 
 
 def test_it_fits_every_provider() -> None:
