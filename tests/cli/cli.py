@@ -26,7 +26,7 @@ _PLAIN = {"COSTGUARD_LOG": "ERROR", "LC_ALL": "C.UTF-8", "COSTGUARD_LANG": ""}
 # what a person gave as a reason or a provider answered is quoted as it is.
 _ENGLISH = re.compile(r"\b[a-z]+ [a-z]+ [a-z]+\b|\b[A-Z]{4,}\b")
 _NAMES = re.compile(
-    r"`[^`]*`|JSON|YAML|FOCUS|YYYY|costguard [a-z]+( [^ ，。；）]+)*|(still )?reading the results"
+    r"`[^`]*`|JSON|YAML|FOCUS|YYYY|costguard [a-z]+( [^ ，。；）]+)*|(still )?reading the( results)?"
     r"|(this |account |pays )+(in arrears)?"
 )
 

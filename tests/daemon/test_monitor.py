@@ -33,6 +33,7 @@ __all__ = ["migrated_sqlite"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
+SCHEDULE = "{inventory: 5m, cycle: 2m, act: 1m, deliver: 1m, heartbeat: 1m}"
 METRICS = "metrics: [{{name: dcgm, kind: prometheus, url: '{url}', profile: dcgm, join: {{label: instance_id}}}}]\n"
 
 
@@ -67,8 +68,8 @@ def app(
     prometheus: PrometheusServer,
 ) -> Iterator[App]:  # fmt: skip
     shutil.copy(migrated_sqlite, tmp_path / "costguard.db")
-    config = configure(tmp_path, slack.webhook_url, more=METRICS.format(url=prometheus.url))
-    made = start(config, cloud, clock)
+    config = configure(tmp_path, slack.webhook_url, more=METRICS.format(url=prometheus.url), schedule=SCHEDULE)
+    made = start(config, cloud, clock, lease_ttl=5 * MINUTE)
     yield made
     made.close()
 
