@@ -11,7 +11,7 @@ from costguard.domain.action import ActionState
 from costguard.domain.ledger import LedgerKind
 from costguard.domain.notice import NoticeKind
 from costguard.engine.onsite import MARK
-from costguard.errors import InvalidState, PermissionDenied, ProviderError
+from costguard.errors import InvalidState, PermissionDenied, ProviderError, Throttled, Unavailable
 from costguard.ports import CommandResult
 from costguard.testing.clock import FakeClock
 from tests.daemon.rig import HOUR, IDLE, MINUTE, Cloud, configure, lines, rows, told
@@ -34,6 +34,14 @@ def until_due(app: App, clock: FakeClock) -> None:
     run_once(app)
     clock.advance(31 * MINUTE)
     run_once(app)
+
+
+def begun(app: App) -> None:
+    """A process that polls, decides, acts once and goes away."""
+    assert app.lead.round()
+    app.poll()
+    app.decide()
+    app.actor.run()
 
 
 def looks(cloud: Cloud) -> int:
@@ -126,6 +134,65 @@ def test_what_the_metrics_tell_while_it_looks_is_heard(app: App, cloud: Cloud, c
     clock.advance(4 * MINUTE)
     run_once(app)
     assert cloud.stops() == []
+
+
+@pytest.mark.parametrize("result", [AT_REST, CommandResult("running")], ids=["rest", "no answer"])
+def test_a_look_that_is_heard_of_late_is_made_again(
+    app: App, cloud: Cloud, clock: FakeClock, result: CommandResult
+) -> None:
+    """A daemon that was away between the look and its result: the box works since, and no metric tells of it yet."""
+    cloud.fail["command_result"] = lambda: Unavailable("away", provider="simulated")
+    run_once(app)
+    clock.advance(31 * MINUTE)
+    begun(app)
+    assert looks(cloud) == 1
+    del cloud.fail["command_result"]
+    cloud.hook = result
+    clock.advance(9 * MINUTE)
+    begun(app)
+    assert cloud.stops() == []
+    cloud.hook = AT_WORK
+    run_once(app)
+    assert (looks(cloud), cloud.stops()) == (2, [])
+    assert rows(app.database)[0].reason.startswith("the box itself is at work")
+
+
+def test_a_look_that_was_throttled_is_made_later(app: App, cloud: Cloud, clock: FakeClock) -> None:
+    """M16: many boxes due at once; nothing was run on this one, so it is not stopped unseen."""
+    answers = [Throttled("slow down", provider="simulated", after=5 * MINUTE)]
+    cloud.fail["run_command"] = lambda: answers.pop() if answers else None
+    cloud.hook = AT_WORK
+    until_due(app, clock)
+    assert cloud.stops() == []
+    [row] = rows(app.database)
+    assert (row.state, row.attempt) == (ActionState.DEFERRED, 0)
+    assert [n for n in told(app.database) if n.kind is NoticeKind.FAILED] == []
+    clock.advance(6 * MINUTE)
+    run_once(app)
+    assert cloud.stops() == []
+    assert rows(app.database)[0].reason.startswith("the box itself is at work")
+
+
+def test_a_policy_that_is_edited_while_it_looks_alarms_nobody(
+    tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer
+) -> None:
+    """The box is warned anew by the policy as it is now."""
+    cloud.hook = CommandResult("running")
+    app = App.open(configure(tmp_path, slack.webhook_url, policies=LOOK), clock, connect=cloud.connect, threads=1)
+    run_once(app)
+    clock.advance(31 * MINUTE)
+    begun(app)
+    assert rows(app.database)[0].state is ActionState.PREPARING
+    app.close()
+    edited = LOOK.replace("look: true", "look: false")
+    app = App.open(configure(tmp_path, slack.webhook_url, policies=edited), clock, connect=cloud.connect, threads=1)
+    try:
+        run_once(app)
+        row = rows(app.database)[0]
+        assert (row.state, row.reason) == (ActionState.SUPERSEDED, "the policy is another one now")
+        assert [n for n in told(app.database) if n.kind is NoticeKind.FAILED] == []
+    finally:
+        app.close()
 
 
 def test_a_dry_run_runs_nothing_on_any_box(tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer) -> None:

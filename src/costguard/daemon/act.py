@@ -37,7 +37,7 @@ from costguard.engine.onsite import preparation, said
 from costguard.engine.plan import PlanFacts
 from costguard.engine.recheck import audience, ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
-from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Unsupported
+from costguard.errors import HookFailed, LeaseLost, NotFound, ProviderError, StaleWrite, Throttled, Unsupported
 from costguard.notify.route import delivered_at
 from costguard.notify.story import clean
 from costguard.ports import Clock, Power, PowerResult, Release, Tagging
@@ -317,7 +317,7 @@ class Actor:
     def _hook(self, action: Action) -> Event | None:
         hook = self._preparation(action)
         if hook is None:
-            return Event(EventKind.HOOK_FAILED, "the policy no longer has a hook")
+            return Event(EventKind.CHANGED, "the policy is another one now", "policy")
         goes_on = hook.on_failure == "stop"
         late = action.deadline is not None and self.clock.now() > action.deadline
         try:
@@ -326,6 +326,11 @@ class Actor:
                 run = self.hooks.start(action, hook, f"{action.id}-{action.attempt}")
                 return Event(EventKind.HOOK_STARTED, run=run)
             result = self.hooks.result(action, hook)
+        except Throttled as error:
+            # Nothing was started, or its result is there the next time that it is asked for.
+            if action.hook_run is None:
+                return event_for(error)
+            return Event(EventKind.HOOK_FAILED, str(error), go_on=goes_on) if late else None
         except (ProviderError, HookFailed) as error:
             if isinstance(error, ProviderError) and error.retryable and not late and action.hook_run is not None:
                 return None

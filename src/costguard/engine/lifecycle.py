@@ -356,7 +356,8 @@ _BY_STATE: Mapping[ActionState, Mapping[EventKind, Handler]] = {
     S.PREPARING: {
         EventKind.HOOK_STARTED: _hook_started, EventKind.HOOK_SAVED: _hook_saved, EventKind.HOOK_BUSY: _hook_busy,
         EventKind.HOOK_FAILED: _hook_failed, EventKind.CANCEL: _cancelled, EventKind.KEEP: _kept,
-        EventKind.RECOVER: _recover_hook, EventKind.WARNED: _nothing,
+        EventKind.RECOVER: _recover_hook, EventKind.WARNED: _nothing, EventKind.CHANGED: _changed,
+        EventKind.THROTTLED: _throttled,
     },
     S.REVALIDATING: {**_LOOKS, EventKind.HOLDS: _second_look, EventKind.RECOVER: _again},
     S.EXECUTING: {

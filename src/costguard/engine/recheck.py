@@ -26,6 +26,8 @@ from costguard.engine.settings import EngineSettings
 from costguard.rules.policy import Rung
 from costguard.rules.reasons import sentence
 
+# A look at the box is there for the minutes that no source tells of yet: older, it says no more than they do.
+_LOOK_LIFE = timedelta(minutes=5)
 # How late a source may tell of what it saw.
 _DELAY = timedelta(minutes=15)
 
@@ -103,6 +105,8 @@ def recheck(
         verdict = defer(
             GuardCode.NOT_WARNED, "it was kept, costguard was paused, or its clock was set; people are warned again"
         )
+    if verdict.answer is Answer.ALLOW:
+        verdict = _looked_long_ago(case) or verdict
     owner = new_owner(action, ladder, resource, snapshot, settings)
     if verdict.answer is Answer.ALLOW and owner is not None:
         verdict = passed_on(owner)
@@ -119,6 +123,14 @@ def _aged(case: Case) -> Verdict | None:
         if asked > case.due_at + case.settings.warning_life:
             return defer(GuardCode.NOT_WARNED, "the warning is too old; people are warned again")
     return None
+
+
+def _looked_long_ago(case: Case) -> Verdict | None:
+    """A look by itself whose result was heard late, by a daemon that was away: the box is looked at again."""
+    began = case.action.hook_started_at
+    if began is None or case.rung.hook is not None or case.snapshot.now <= began + _LOOK_LIFE:
+        return None
+    return defer(GuardCode.STALE, "what the look at the box saw is too old; it is looked at again")
 
 
 def _since_hook(case: Case) -> Verdict | None:

@@ -15,17 +15,22 @@ from costguard.engine.events import Event, EventKind
 from costguard.engine.plan import PlanFacts
 from costguard.engine.recheck import ladder_of, recheck, rung_of
 from costguard.engine.settings import EngineSettings
+from costguard.rules.policy import Policy
 from costguard.testing.builders import HOUR, MINUTE, NOW, make_account, make_resource
 from tests.unit.engine.stage import SETTINGS, Cycles, busy, idle_policy, snapshot_of
 
 BOX = make_resource(tags={"role": "dev"})
 POLICY = idle_policy(match={"tags": {"role": ["dev"]}})
+SAVE = {"on": "instance", "run": "/opt/ckpt.sh", "timeout": "2h"}
+HOOKED = idle_policy(
+    match={"tags": {"role": ["dev"]}}, respond=[{"do": "warn"}, {"after": "30m", "do": "stop", "hook": SAVE}]
+)
 NOW_DUE = NOW + 30 * MINUTE
 NOTHING = PlanFacts()
 
 
-def started(settings: EngineSettings = SETTINGS) -> Cycles:
-    cycles = Cycles([POLICY], settings)
+def started(settings: EngineSettings = SETTINGS, policy: Policy = POLICY) -> Cycles:
+    cycles = Cycles([policy], settings)
     cycles.cycle(snapshot_of(BOX))
     cycles.deliver(NOW)
     cycles.cycle(snapshot_of(BOX, now=NOW_DUE))
@@ -149,16 +154,17 @@ def test_a_warning_that_people_no_longer_remember_starts_no_stop() -> None:
     event = look(now=late)
     assert event.verdict is not None
     assert event.verdict.code is GuardCode.NOT_WARNED
-    after_hook = replace(started().row, hook_started_at=NOW_DUE)
-    assert look(row=after_hook, now=late).kind is EventKind.HOLDS, "a hook may take long; it began in time"
+    after_hook = replace(started(policy=HOOKED).row, hook_started_at=NOW_DUE)
+    event = look(row=after_hook, ready=prepare(HOOKED), now=late)
+    assert event.kind is EventKind.HOLDS, "a hook may take long; it began in time"
 
 
 def test_after_a_hook_only_the_time_before_it_is_judged() -> None:
     """The hook itself is work: the snapshot's windows end where it began."""
-    row = replace(started().row, hook_started_at=NOW_DUE)
+    row = replace(started(policy=HOOKED).row, hook_started_at=NOW_DUE)
     now = NOW_DUE + 8 * MINUTE
     before = snapshot_of(BOX, now=NOW_DUE).usage
-    assert look(row=row, now=now, usage=before).kind is EventKind.HOLDS
+    assert look(row=row, ready=prepare(HOOKED), now=now, usage=before).kind is EventKind.HOLDS
 
 
 def test_the_rung_of_a_row() -> None:
