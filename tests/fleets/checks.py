@@ -91,6 +91,14 @@ class Checks:
         cheapest = min(price[id] for id in story.cloud.stops() if id in price)
         assert {why for why, id in story.spared.items() if price.get(id, 0) < cheapest} == set()
 
+    def test_a_box_that_is_seen_at_work_on_the_spot_is_left_alone_and_told_so(self, story: Story) -> None:
+        """A08: every metric says that it rests; the look at the box itself says what it does."""
+        if (id := story.spared.get("at work")) is None:
+            return  # no script for its commands
+        assert "the box itself is at work: its GPU is at 87 %" in story.lines_of(id)
+        posted = [str(post.content) for post in story.desk.slack.posted]
+        assert any("到机器上看到它在干活：GPU 87%" in text and id in text for text in posted)
+
     def test_savings_are_booked_where_billing_ended_and_nowhere_else(self, story: Story) -> None:
         """C06, C07, I20: "stopped but still charged" is told and saves nothing."""
         stopped = set(story.cloud.stops())

@@ -110,6 +110,9 @@ class Cloud(Protocol):
     def lie(self, id: str) -> bool:
         """Its stop will not end its bill although everything says that it would; False where that cannot be."""
 
+    def answer(self, id: str, exit_code: int, output: str) -> bool:
+        """What commands on it will end with; False where its commands have no such script."""
+
     def ended(self, id: str) -> bool:
         """Whether the account no longer charges for it."""
 
@@ -366,6 +369,9 @@ def tell(desk: Desk) -> Story:
     locked = next(picked)
     if cloud.lock(locked):
         spared["locked"] = locked
+    at_work = next(picked)
+    if cloud.answer(at_work, 75, "gpu: gpu=87 cpu=30 load=40/2 network=900 disk=100\n"):
+        spared["at work"] = at_work
     told_lie = cloud.lie(liar)
     server.denied.add(cloud.denied)
 

@@ -13,6 +13,7 @@ import pytest
 from costguard.domain.charge import Stage
 from costguard.domain.time import local_midnight
 from costguard.testing.clock import FakeClock
+from tests.fakes.aliyun.assistant import Script
 from tests.fakes.aliyun.bss import Line
 from tests.fakes.aliyun.fleet import Filled, fill
 from tests.fakes.aliyun.server import ACCOUNT, KEY_ID, SECRET, AliyunServer
@@ -93,6 +94,10 @@ class AliyunFleet:
 
     def restart(self, id: str) -> None:
         self.server.ecs.boxes[id].started = self.server.clock.now()
+
+    def answer(self, id: str, exit_code: int, output: str) -> bool:
+        self.server.assistant.scripts[id] = Script(exit_code=exit_code, output=output)
+        return True
 
     def lie(self, id: str) -> bool:
         box = self.server.ecs.boxes[id]

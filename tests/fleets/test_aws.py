@@ -142,6 +142,9 @@ class AwsFleet:
     def restart(self, id: str) -> None:
         self.server.ec2.boxes[id].launched = self.server.clock.now()
 
+    def answer(self, id: str, exit_code: int, output: str) -> bool:
+        return False
+
     def lie(self, id: str) -> bool:
         return False
 

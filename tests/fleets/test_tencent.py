@@ -18,6 +18,7 @@ from tests.fakes.slack import SlackServer
 from tests.fakes.tencent.fleet import Filled, fill
 from tests.fakes.tencent.ledger import of_day
 from tests.fakes.tencent.server import OWNER, SECRET_ID, SECRET_KEY, TencentServer
+from tests.fakes.tencent.tat import Script
 from tests.fakes.tencent.types import known
 from tests.fleets.checks import Checks, off_and_charged
 from tests.fleets.rig import MINUTE, MORNING, Desk, Story, flaky, tell
@@ -103,6 +104,10 @@ class TencentFleet:
         box = self.server.cvm.boxes[id]
         box.operation, box.operation_state = "StartInstances", "SUCCESS"
         box.operation_request = "7d3bcbb5-9e6d-4d2a-8b5f-000000000001"
+
+    def answer(self, id: str, exit_code: int, output: str) -> bool:
+        self.server.tat.scripts[id] = Script(exit_code=exit_code, output=output)
+        return True
 
     def lie(self, id: str) -> bool:
         box = self.server.cvm.boxes[id]
