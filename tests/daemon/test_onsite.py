@@ -100,7 +100,7 @@ def test_where_no_look_can_be_had_the_stop_goes_on_and_says_so(
     until_due(app, clock)
     assert len(cloud.stops()) == 1
     [line] = [e for e in lines(app.database) if e.kind is LedgerKind.SYSTEM and e.action_id]
-    assert line.text.startswith("stop goes on without its hook: ")
+    assert line.text.startswith("stop goes on without its hook or look: ")
 
 
 @pytest.mark.parametrize(

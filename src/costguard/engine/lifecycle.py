@@ -206,7 +206,7 @@ def _hook_busy(step: _Step) -> Transition:
 def _hook_failed(step: _Step) -> Transition:
     why = step.event.reason or "no answer in time"
     if step.event.go_on:
-        line = step.line(LedgerKind.SYSTEM, f"{step.action.response.value} goes on without its hook: {why}")
+        line = step.line(LedgerKind.SYSTEM, f"{step.action.response.value} goes on without its hook or look: {why}")
         return replace(_hook_saved(step), ledger=(line,))
     return _failed(step, f"the hook failed: {why}")
 

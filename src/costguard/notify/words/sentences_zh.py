@@ -152,7 +152,7 @@ LADDERS: tuple[Pair, ...] = (
     ("its load has just risen to {n}", "负载刚升到 {n}"),
     ("its network moves {n} MB/s", "网络 {n} MB/s"),
     ("its disks move {n} MB/s", "磁盘 {n} MB/s"),
-    ("{do} goes on without its hook: {why}", "{do}照常进行，没能先运行脚本或查看机器：{why}"),
+    ("{do} goes on without its hook or look: {why}", "{do}照常进行，没能先运行脚本或查看机器：{why}"),
     ("no answer in time", "超时未应答"),
     ("costguard stopped while it was started", "启动脚本期间 costguard 退出了"),
     ("exit code {n}", "退出码{n}"),
