@@ -138,23 +138,42 @@ def test_what_the_metrics_tell_while_it_looks_is_heard(app: App, cloud: Cloud, c
 
 @pytest.mark.parametrize("result", [AT_REST, CommandResult("running")], ids=["rest", "no answer"])
 def test_a_look_that_is_heard_of_late_is_made_again(
-    app: App, cloud: Cloud, clock: FakeClock, result: CommandResult
+    tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer, result: CommandResult
 ) -> None:
     """A daemon that was away between the look and its result: the box works since, and no metric tells of it yet."""
     cloud.fail["command_result"] = lambda: Unavailable("away", provider="simulated")
+    config = configure(tmp_path, slack.webhook_url, policies=LOOK)
+    app = App.open(config, clock, connect=cloud.connect, threads=1)
     run_once(app)
     clock.advance(31 * MINUTE)
     begun(app)
     assert looks(cloud) == 1
+    app.close()
     del cloud.fail["command_result"]
     cloud.hook = result
     clock.advance(9 * MINUTE)
-    begun(app)
-    assert cloud.stops() == []
-    cloud.hook = AT_WORK
+    app = App.open(config, clock, connect=cloud.connect, threads=1)
+    try:
+        begun(app)
+        assert cloud.stops() == []
+        cloud.hook = AT_WORK
+        run_once(app)
+        assert (looks(cloud), cloud.stops()) == (2, [])
+        assert rows(app.database)[0].reason.startswith("the box itself is at work")
+    finally:
+        app.close()
+
+
+def test_a_slow_round_takes_no_look_for_an_old_one(app: App, cloud: Cloud, clock: FakeClock) -> None:
+    """Else a round over many boxes that takes longer than a look's life would look for ever and stop nothing."""
+    cloud.hook = AT_REST
     run_once(app)
-    assert (looks(cloud), cloud.stops()) == (2, [])
-    assert rows(app.database)[0].reason.startswith("the box itself is at work")
+    clock.advance(31 * MINUTE)
+    begun(app)
+    assert (looks(cloud), cloud.stops()) == (1, [])
+    clock.advance(9 * MINUTE)
+    begun(app)
+    assert (looks(cloud), len(cloud.stops())) == (1, 1)
 
 
 def test_a_look_that_was_throttled_is_made_later(app: App, cloud: Cloud, clock: FakeClock) -> None:

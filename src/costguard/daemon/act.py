@@ -8,7 +8,7 @@ lease's own deadline, and never repeated blindly.
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -66,6 +66,7 @@ class Actor:
     lead: Leadership
     cycle: Cycle
     hooks: HookRunner
+    _begun: set[str] = field(default_factory=set)  # hooks and looks of this process, which it has waited for
 
     def run(self, before_each: Callable[[], None] = lambda: None) -> int:
         """One round over everything in flight; returns how many actions moved.
@@ -223,6 +224,8 @@ class Actor:
                 # What is about to be done is only committed by who leads; what happened, by whoever saw it.
                 self.lead.fence(conn, self.lead.check())
             stored = actions.save(conn, change.action) if change.action != before else change.action
+            if stored.state.terminal:
+                self._begun.discard(stored.hook_run or "")
             ledger.append(conn, change.ledger)
             resource = self._known(conn, stored.subject.ref)
             if change.saving or stored.state in (ActionState.SUPERSEDED, ActionState.CANCELLED):
@@ -275,7 +278,10 @@ class Actor:
         snapshot, others, facts = self._snapshot(ref, action)
         ready = self.policies.get(action.policy)
         matched = self.cycle.last or evaluate(self.policies.values(), self._whole())
-        event = recheck(action, ready, snapshot, others, self.settings, matched, facts, self._since_hook(ref, action))
+        event = recheck(
+            action, ready, snapshot, others, self.settings, matched, facts, self._since_hook(ref, action),
+            waited=action.hook_run in self._begun,
+        )  # fmt: skip
         if event.kind is not EventKind.HOLDS or ready is None:
             return event
         hook = self._preparation(action)
@@ -324,6 +330,7 @@ class Actor:
             if action.hook_run is None:
                 self.lead.check()
                 run = self.hooks.start(action, hook, f"{action.id}-{action.attempt}")
+                self._begun.add(run)
                 return Event(EventKind.HOOK_STARTED, run=run)
             result = self.hooks.result(action, hook)
         except Throttled as error:

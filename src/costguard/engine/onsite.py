@@ -52,10 +52,14 @@ costguard_look() (
         most=101
         IFS='
 '
-        for _ in 1 2 3 4 5; do
+        for turn in 1 2 3 4 5 6 7; do
             for n in $(nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits); do
                 case $n in
-                    [0-9] | [0-9][0-9] | 100) if [ $most -gt 100 ] || [ "$n" -gt $most ]; then most=$n; fi ;;
+                    [0-9] | [0-9][0-9] | 100)
+                        # Where no process had kept the driver loaded, its loading shows as use.
+                        if [ $turn -le 2 ]; then continue; fi
+                        if [ $most -gt 100 ] || [ "$n" -gt $most ]; then most=$n; fi
+                        ;;
                 esac
             done
             if [ $most -le 100 ] && [ $most -ge {gpu} ]; then break; fi
@@ -86,11 +90,14 @@ costguard_look() (
     if [ {cpu} != off ] && [ $((load1 - load15)) -ge {rise} ]; then why=load; fi
     if [ {cpu} != off ] && [ $cores -ge {cpu} ]; then why=cpu; fi
     if command -v nvidia-smi > /dev/null 2>&1; then
-        # Beside a watch, by its exit code: a driver that hangs holds neither the look nor its output.
+        # One that goes on keeps the driver loaded. The answers come beside a watch, by an exit code: a driver that
+        # hangs holds neither the look nor its output.
+        nvidia-smi --query-gpu=index --format=csv,noheader --loop=1 < /dev/null > /dev/null 2>&1 &
+        keeper=$!
         gpus < /dev/null > /dev/null 2>&1 &
         asked=$!
         watch $asked < /dev/null > /dev/null 2>&1 &
-        {{ wait $asked; n=$?; kill $!; }} 2> /dev/null
+        {{ wait $asked; n=$?; kill $! $keeper; }} 2> /dev/null
         if [ $n -le 100 ]; then gpu=$n; fi
     fi
     if [ $gpu != unseen ] && [ $gpu -ge {gpu} ]; then why=gpu; fi

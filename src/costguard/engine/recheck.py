@@ -61,6 +61,8 @@ def recheck(
     matched: Evaluation,
     facts: PlanFacts,
     later: Snapshot | None = None,
+    *,
+    waited: bool = False,
 ) -> Event:
     """HOLDS, CHANGED or REFUSED for a row in validating or revalidating.
 
@@ -69,6 +71,7 @@ def recheck(
     within the hour; the row itself is left out. ``matched`` is the last cycle's evaluation, for shares. Of
     ``facts`` only what makes a ladder start again is asked. Who has the box by now is warned first. ``later`` has the
     use since the hook's time was over, where that has passed: work since then is somebody's.
+    ``waited``: the process that started the hook or the look has waited for its result.
     The caller adds token, lease token and hook to HOLDS.
     """
     if ready is None or ready.hash != action.policy_hash:
@@ -105,7 +108,7 @@ def recheck(
         verdict = defer(
             GuardCode.NOT_WARNED, "it was kept, costguard was paused, or its clock was set; people are warned again"
         )
-    if verdict.answer is Answer.ALLOW:
+    if verdict.answer is Answer.ALLOW and not waited:
         verdict = _looked_long_ago(case) or verdict
     owner = new_owner(action, ladder, resource, snapshot, settings)
     if verdict.answer is Answer.ALLOW and owner is not None:

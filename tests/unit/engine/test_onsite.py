@@ -78,6 +78,7 @@ class Machine:
         last = len(rounds) - 1
         self.program(
             "nvidia-smi",
+            'case "$*" in *--loop*) while :; do /bin/sleep 0.1; done ;; esac\n'
             f"n=$(cat {self.root}/smi/n 2>/dev/null || echo 0); echo $((n < {last} ? n + 1 : n)) > {self.root}/smi/n\n"
             f"cat {self.root}/smi/$n",
         )
@@ -140,6 +141,24 @@ def test_a_card_at_work_for_one_second_of_the_five(machine: Machine) -> None:
     assert found.returncode == 75
     assert said(found.stdout) == "its GPU is at 87 %"
     assert said(found.stdout.replace("\n", "\r\n")) == "its GPU is at 87 %"
+
+
+def test_the_loading_of_the_driver_is_no_work(machine: Machine) -> None:
+    """Cards that no process kept awake show their own waking as use."""
+    machine.cpu(0, later=True)
+    machine.gpus("100\n97\n", "100\n0\n", "0\n0\n")
+    found = machine.look()
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "gpu=0" in found.stdout
+
+
+def test_what_keeps_the_driver_awake_ends_with_the_look(machine: Machine) -> None:
+    machine.cpu(0, later=True)
+    machine.gpus("0\n")
+    machine.look()
+    time.sleep(0.3)
+    left = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
+    assert f"{machine.bin}/nvidia-smi" not in left
 
 
 @pytest.mark.parametrize(
