@@ -67,9 +67,13 @@ def cloud(clock: FakeClock) -> Cloud:
     return made
 
 
+# A stop is seen, and what is late is read, within the minute that these tests look at.
+BRISK = "{act: 30s, deliver: 30s, heartbeat: 15s}"
+
+
 @pytest.fixture
 def app(tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer) -> Iterator[App]:
-    app = App.open(configure(tmp_path, slack.webhook_url), clock, connect=cloud.connect, threads=1)
+    app = App.open(configure(tmp_path, slack.webhook_url, schedule=BRISK), clock, connect=cloud.connect, threads=1)
     yield app
     app.close()
 
@@ -162,7 +166,7 @@ def test_a_restart_of_the_daemon_tells_it_neither_twice_nor_never(
         drive(app, clock, 5 * MINUTE)
     app.close()
     clock.advance(10 * MINUTE)
-    again = start(configure(tmp_path, slack.webhook_url), cloud, clock)
+    again = start(configure(tmp_path, slack.webhook_url, schedule=BRISK), cloud, clock)
     try:
         drive(again, clock, 10 * MINUTE)
         assert len(unseen(again)) == len(written(again)) == 1
@@ -232,7 +236,9 @@ def test_nobody_is_asked_for_ever(app: App, cloud: Cloud, clock: FakeClock) -> N
 
 def test_a_hooks_own_load_is_nobodys_work(tmp_path: Path, cloud: Cloud, clock: FakeClock, slack: SlackServer) -> None:
     hook = with_hook("{on: instance, run: /opt/ckpt.sh, timeout: 10m}")
-    app = App.open(configure(tmp_path, slack.webhook_url, policies=hook), clock, connect=cloud.connect, threads=1)
+    app = App.open(
+        configure(tmp_path, slack.webhook_url, schedule=BRISK, policies=hook), clock, connect=cloud.connect, threads=1
+    )
     try:
         due = warned(app, clock)
         cloud.boxes["a"].busy_since = due
@@ -249,7 +255,7 @@ def test_of_a_release_it_is_told_too_and_nothing_is_offered(
     """What is destroyed is not started again."""
     cloud = Destroyer(clock, late=DELAY)
     cloud.add("a")
-    path = configure(tmp_path, slack.webhook_url).path
+    path = configure(tmp_path, slack.webhook_url, schedule=BRISK).path
     (tmp_path / "policies.yaml").write_text(OLD)
     path.write_text(path.read_text().replace('account_id: "1"', 'account_id: "1", allow_release: true'))
     app = App.open(load(path, {}), clock, connect=cloud.connect, threads=1)

@@ -312,7 +312,11 @@ def _candidates(found: list[Resource], account: Account) -> list[Resource]:
     return candidates
 
 
-_ACTING = frozenset({"stop", "release", "start", "hook", "set_release_time", "tags"})
+_ACTING = frozenset({"stop", "release", "start", "commands", "set_release_time", "tags"})
+_WITHOUT = (
+    "没有；关机前不会到机器上看（look），实例里的脚本会失败",
+    "none; no look at the box before a stop, and its hooks fail",
+)
 
 
 def _permission(area: str, region: str, probe: PermissionProbe, armed: bool) -> Check:
@@ -323,17 +327,15 @@ def _permission(area: str, region: str, probe: PermissionProbe, armed: bool) -> 
         return Said(f"{region}：{probe.capability}（{probe.permission}）：{zh}", f"{region}: {asked}: {en}")
 
     if probe.granted is None:
-        return Check(
-            area,
-            Finding.INFO,
-            said(f"判断不了：{translated(probe.detail, 'zh')}", f"could not be told: {probe.detail}"),
-        )
+        text = said(f"判断不了：{translated(probe.detail, 'zh')}", f"could not be told: {probe.detail}")
+        return Check(area, Finding.INFO, text)
     if probe.granted:
         return Check(area, Finding.OK, said("有，尽管这个账号只演练", "granted, though this account only runs dry"))
     if probe.capability in _ACTING and not armed:
         return Check(area, Finding.OK, said("没有，演练时本该如此", "none, as expected in dry run"))
     if probe.capability in _ACTING and probe.capability != "stop":
-        return Check(area, Finding.INFO, said("没有", "none"))
+        zh, en = _WITHOUT if probe.capability == "commands" else ("没有", "none")
+        return Check(area, Finding.INFO, said(zh, en))
     hint = Said(
         f"授予 {probe.permission}；权限文件在 deploy/iam", f"grant {probe.permission}; deploy/iam has the files"
     )

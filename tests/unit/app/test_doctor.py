@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from costguard.app.doctor import Finding, _budgets, _candidates, _remedy, _usage_seen
+from costguard.app.doctor import Finding, _budgets, _candidates, _permission, _remedy, _usage_seen
 from costguard.config.accounts import BoundAccount
 from costguard.daemon.accounts import Account
 from costguard.domain.budget import ProviderBudget
@@ -15,7 +15,7 @@ from costguard.domain.money import Money
 from costguard.domain.resource import UNKNOWN_GPUS, Gpus, Kind, Resource, ResourceRef, State
 from costguard.errors import AuthFailed, PermissionDenied, ProviderError, Throttled, TimedOut, Unavailable
 from costguard.plugins import registry
-from costguard.ports import AccountSpec, Clock, Connection
+from costguard.ports import AccountSpec, Clock, Connection, PermissionProbe
 from costguard.testing.builders import make_resource
 from costguard.testing.clock import FakeClock
 
@@ -135,3 +135,11 @@ def test_what_is_left_over_is_probed_where_it_may_be_released(allow: bool, chose
         make_resource("d-2", **disk), make_resource("eip-1", kind=Kind.ADDRESS, cards=0),
     ]  # fmt: skip
     assert [r.ref.id for r in _candidates(found, account("aws", allow_release=allow))] == chosen
+
+
+def test_without_the_right_to_run_commands_nothing_is_wrong_and_looks_are_left_out() -> None:
+    probe = PermissionProbe("commands", "ssm:SendCommand", granted=False)
+    armed, watched = (_permission("aws", "us-east-1", probe, armed) for armed in (True, False))
+    assert (armed.finding, watched.finding) == (Finding.INFO, Finding.OK)
+    assert "no look at the box before a stop" in str(armed.text)
+    assert "none, as expected in dry run" in str(watched.text)
